@@ -1,0 +1,13 @@
+"""Tools around training: data loading, checkpointing, hook handles."""
+
+from .hooks import RemovableHandle
+
+__all__ = ["RemovableHandle", "checkpoint", "data", "hooks"]
+
+
+def __getattr__(name):
+    if name in ("checkpoint", "data"):
+        import importlib
+
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
