@@ -1,0 +1,297 @@
+// Which way a matrix product goes: matrix times vector, the engine of gemm-inl.h, or plain blocked loops for integers
+// and complex numbers. Half types go through the engine with float panels and a float result that is rounded once.
+#include "kernels/cpu/gemm.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "kernels/cpu/scratch.h"
+#include "rushlight/parallel.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/gemm.cpp"
+#include <hwy/foreach_target.h>
+//
+#include "kernels/cpu/gemm-inl.h"
+
+#ifndef RUSH_GEMM_CPP
+#define RUSH_GEMM_CPP
+namespace rush::cpu {
+namespace {
+template <class T>
+struct Product {
+  int64_t m, n, k;
+  Strided<const T> a, b;
+  Strided<T> c;
+  compute_t<T> alpha, beta;
+  Bias<T> bias;
+};
+
+template <class T>
+constexpr bool is_complex = false;
+template <class T>
+constexpr bool is_complex<std::complex<T>> = true;
+}  // namespace
+}  // namespace rush::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace rush::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+template <class T, class S>
+void store(const Product<S>& p, int64_t i, int64_t j, T product) {
+  S* c = p.c.data + i * p.c.row + j * p.c.col;
+  T value = p.alpha * product;
+  if (p.beta != 0) value += p.beta * static_cast<T>(*c);
+  if (p.bias.row) value += static_cast<T>(p.bias.row[i]);
+  if (p.bias.col) value += static_cast<T>(p.bias.col[j]);
+  *c = static_cast<S>(value);
+}
+
+// put(i, dot product of x with line i), for lines [lo, hi) of k contiguous elements. Four lines share the loads of x.
+template <class T, class S, class Put>
+HWY_NOINLINE void dot_lines(const S* lines, int64_t line, int64_t lo, int64_t hi, int64_t k, const T* x,
+                            const Put& put) {
+  const hn::ScalableTag<T> d;
+  constexpr int64_t N = kLanes<T>;
+  for (int64_t i = lo; i < hi; i += 4) {
+    const S* s[4];
+    for (int r = 0; r < 4; ++r) s[r] = lines + std::min(i + r, hi - 1) * line;
+    auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+    int64_t at = 0;
+    for (; at + N <= k; at += N) {
+      const auto v = hn::LoadU(d, x + at);
+      s0 = hn::MulAdd(load(d, s[0] + at), v, s0);
+      s1 = hn::MulAdd(load(d, s[1] + at), v, s1);
+      s2 = hn::MulAdd(load(d, s[2] + at), v, s2);
+      s3 = hn::MulAdd(load(d, s[3] + at), v, s3);
+    }
+    if (at < k) {
+      const auto v = load_first(d, x + at, k - at);
+      s0 = hn::MulAdd(load_first(d, s[0] + at, k - at), v, s0);
+      s1 = hn::MulAdd(load_first(d, s[1] + at, k - at), v, s1);
+      s2 = hn::MulAdd(load_first(d, s[2] + at, k - at), v, s2);
+      s3 = hn::MulAdd(load_first(d, s[3] + at, k - at), v, s3);
+    }
+    const T sums[4] = {hn::GetLane(hn::SumOfLanes(d, s0)), hn::GetLane(hn::SumOfLanes(d, s1)),
+                       hn::GetLane(hn::SumOfLanes(d, s2)), hn::GetLane(hn::SumOfLanes(d, s3))};
+    for (int64_t r = 0; r < std::min<int64_t>(4, hi - i); ++r) put(i + r, sums[r]);
+  }
+}
+
+// The same for lines whose elements lie `step` apart while the lines are neighbours. Lines fill the vectors.
+template <class T, class S, class Put>
+HWY_NOINLINE void sum_steps(const S* lines, int64_t step, int64_t lo, int64_t hi, int64_t k, const T* x,
+                            const Put& put) {
+  const hn::ScalableTag<T> d;
+  constexpr int64_t N = kLanes<T>;
+  HWY_ALIGN T sums[4 * N];
+  int64_t i = lo;
+  for (; i + 4 * N <= hi; i += 4 * N) {
+    auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
+    const S* from = lines + i;
+    for (int64_t at = 0; at < k; ++at, from += step) {
+      const auto v = hn::Set(d, x[at]);
+      s0 = hn::MulAdd(load(d, from), v, s0);
+      s1 = hn::MulAdd(load(d, from + N), v, s1);
+      s2 = hn::MulAdd(load(d, from + 2 * N), v, s2);
+      s3 = hn::MulAdd(load(d, from + 3 * N), v, s3);
+    }
+    hn::Store(s0, d, sums);
+    hn::Store(s1, d, sums + N);
+    hn::Store(s2, d, sums + 2 * N);
+    hn::Store(s3, d, sums + 3 * N);
+    for (int64_t r = 0; r < 4 * N; ++r) put(i + r, sums[r]);
+  }
+  for (; i < hi; i += N) {
+    const int64_t lines_now = std::min(N, hi - i);
+    auto s0 = hn::Zero(d);
+    for (int64_t at = 0; at < k; ++at)
+      s0 = hn::MulAdd(load_first(d, lines + i + at * step, lines_now), hn::Set(d, x[at]), s0);
+    hn::Store(s0, d, sums);
+    for (int64_t r = 0; r < lines_now; ++r) put(i + r, sums[r]);
+  }
+}
+
+// put(i, dot product of x with line i) for n lines; element k of line i is at lines[i * line + k * step].
+template <class T, class S, class Put>
+void matrix_vector(int64_t n, int64_t k, const S* lines, int64_t line, int64_t step, const S* x, int64_t x_step,
+                   const Put& put) {
+  const T* vector = nullptr;
+  if constexpr (std::is_same_v<S, T>)
+    if (x_step == 1) vector = x;
+  if (!vector) {
+    T* copy = scratch<T>(Scratch::a, k);
+    for (int64_t at = 0; at < k; ++at) copy[at] = static_cast<T>(x[at * x_step]);
+    vector = copy;
+  }
+  constexpr int64_t chunk = 4 * kLanes<T>;
+  const int64_t grain = ceil_div(std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(k, 1)), chunk);
+  parallel_for(0, ceil_div(n, chunk), grain, [&](int64_t lo, int64_t hi) {
+    lo *= chunk;
+    hi = std::min(n, hi * chunk);
+    if (step == 1) {
+      dot_lines<T>(lines, line, lo, hi, k, vector, put);
+    } else if (line == 1) {
+      sum_steps<T>(lines, step, lo, hi, k, vector, put);
+    } else {
+      for (int64_t i = lo; i < hi; ++i) {
+        T sum = 0;
+        for (int64_t at = 0; at < k; ++at) sum += static_cast<T>(lines[i * line + at * step]) * vector[at];
+        put(i, sum);
+      }
+    }
+  });
+}
+
+template <class S>
+void product(const Product<S>& p) {
+  using T = compute_t<S>;
+  if (p.m == 0 || p.n == 0) return;
+  // Few rows that meet a b whose rows are not contiguous: transposing it into panels costs more than the product.
+  if (p.m == 1 || (p.m <= 4 && p.b.row == 1 && p.b.col != 1)) {
+    for (int64_t i = 0; i < p.m; ++i)
+      matrix_vector<T>(p.n, p.k, p.b.data, p.b.col, p.b.row, p.a.data + i * p.a.row, p.a.col,
+                       [&](int64_t j, T x) { store<T>(p, i, j, x); });
+    return;
+  }
+  if (p.n == 1) {
+    matrix_vector<T>(p.m, p.k, p.a.data, p.a.row, p.a.col, p.b.data, p.b.row,
+                     [&](int64_t i, T x) { store<T>(p, i, 0, x); });
+    return;
+  }
+  const bool b_small = p.k * p.n * int64_t{sizeof(T)} <= 256 << 10;  // stays in L2 from one panel of a to the next
+  const StridedColumns<T, S> columns{p.b, p.b.col == 1 && (p.m <= kMaxRows || (b_small && p.m <= 16 * kMaxRows))};
+  if constexpr (std::is_same_v<S, T>) {
+    multiply<T, S>(p.m, p.n, p.k, p.a, columns, StridedResult<T>{p.c}, p.alpha, p.beta, p.bias);
+  } else {
+    const int64_t rows = std::clamp<int64_t>((4 << 20) / p.n, kMaxRows, p.m < kMaxRows ? kMaxRows : p.m);
+    T* sums = scratch<T>(Scratch::c, std::min(rows, p.m) * p.n);
+    for (int64_t i0 = 0; i0 < p.m; i0 += rows) {
+      const int64_t count = std::min(rows, p.m - i0);
+      multiply<T, S>(count, p.n, p.k, {p.a.data + i0 * p.a.row, p.a.row, p.a.col}, columns,
+                     StridedResult<T>{{sums, p.n, 1}}, T(1), T(0), {});
+      parallel_for(0, count, std::max<int64_t>(1, (1 << 14) / p.n), [&](int64_t lo, int64_t hi) {
+        for (int64_t i = lo; i < hi; ++i)
+          for (int64_t j = 0; j < p.n; ++j) store<T>(p, i0 + i, j, sums[i * p.n + j]);
+      });
+    }
+  }
+}
+
+void product_float(const Product<float>& p) { product(p); }
+void product_double(const Product<double>& p) { product(p); }
+void product_bfloat16(const Product<BFloat16>& p) { product(p); }
+void product_half(const Product<Half>& p) { product(p); }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace rush::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rush::cpu {
+namespace {
+HWY_EXPORT(product_float);
+HWY_EXPORT(product_double);
+HWY_EXPORT(product_bfloat16);
+HWY_EXPORT(product_half);
+
+void dispatch(const Product<float>& p) { HWY_DYNAMIC_DISPATCH(product_float)(p); }
+void dispatch(const Product<double>& p) { HWY_DYNAMIC_DISPATCH(product_double)(p); }
+void dispatch(const Product<BFloat16>& p) { HWY_DYNAMIC_DISPATCH(product_bfloat16)(p); }
+void dispatch(const Product<Half>& p) { HWY_DYNAMIC_DISPATCH(product_half)(p); }
+
+// sum += a * b. Integers wrap around; complex numbers are multiplied by the schoolbook formula, which compilers
+// otherwise guard with a slow path for infinities.
+template <class T>
+void add_product(T& sum, T a, T b) {
+  if constexpr (is_complex<T>) {
+    sum = {sum.real() + (a.real() * b.real() - a.imag() * b.imag()),
+           sum.imag() + (a.real() * b.imag() + a.imag() * b.real())};
+  } else {
+    using Wrapping = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+    sum = static_cast<T>(static_cast<Wrapping>(sum) + static_cast<Wrapping>(a) * static_cast<Wrapping>(b));
+  }
+}
+
+// Integers and complex numbers: 64 columns of b at a time, made contiguous, meet every row of a.
+template <class T>
+void dispatch(const Product<T>& p) {
+  constexpr int64_t width = 64;
+  const int64_t grain = std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(p.m * p.k * width, 1));
+  parallel_for(0, (p.n + width - 1) / width, grain, [&](int64_t lo, int64_t hi) {
+    T* columns = scratch<T>(Scratch::b, p.k * width);
+    for (int64_t j0 = lo * width; j0 < std::min(p.n, hi * width); j0 += width) {
+      const int64_t cols = std::min(width, p.n - j0);
+      for (int64_t k = 0; k < p.k; ++k)
+        for (int64_t j = 0; j < width; ++j)
+          columns[k * width + j] = j < cols ? p.b.data[k * p.b.row + (j0 + j) * p.b.col] : T(0);
+      for (int64_t i = 0; i < p.m; ++i) {
+        T sums[width] = {};
+        for (int64_t k = 0; k < p.k; ++k) {
+          const T a = p.a.data[i * p.a.row + k * p.a.col];
+          for (int64_t j = 0; j < width; ++j) add_product(sums[j], a, columns[k * width + j]);
+        }
+        for (int64_t j = 0; j < cols; ++j) {
+          T& c = p.c.data[i * p.c.row + (j0 + j) * p.c.col];
+          T value = T(0);
+          add_product(value, p.alpha, sums[j]);
+          if (p.beta != T(0)) add_product(value, p.beta, c);
+          if (p.bias.row) add_product(value, T(1), p.bias.row[i]);
+          if (p.bias.col) add_product(value, T(1), p.bias.col[j0 + j]);
+          c = value;
+        }
+      }
+    }
+  });
+}
+}  // namespace
+
+template <class T>
+void gemm(int64_t m, int64_t n, int64_t k, Strided<const T> a, Strided<const T> b, Strided<T> c, compute_t<T> alpha,
+          compute_t<T> beta, Bias<T> bias) {
+  dispatch(Product<T>{m, n, k, a, b, c, alpha, beta, bias});
+}
+
+template <class T>
+void batched_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, Strided<const T> a, int64_t a_batch,
+                  Strided<const T> b, int64_t b_batch, Strided<T> c, int64_t c_batch, compute_t<T> alpha,
+                  compute_t<T> beta) {
+  const auto one = [&](int64_t i) {
+    gemm<T>(m, n, k, {a.data + i * a_batch, a.row, a.col}, {b.data + i * b_batch, b.row, b.col},
+            {c.data + i * c_batch, c.row, c.col}, alpha, beta, {});
+  };
+  const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  if (batch < 2 * num_threads() && work > (1 << 22)) {  // each is enough for all threads
+    for (int64_t i = 0; i < batch; ++i) one(i);
+    return;
+  }
+  const auto grain = static_cast<int64_t>(std::clamp((1 << 18) / std::max(work, 1.0), 1.0, 4096.0));
+  parallel_for(0, batch, grain, [&](int64_t lo, int64_t hi) {
+    for (int64_t i = lo; i < hi; ++i) one(i);
+  });
+}
+
+#define RUSH_INSTANTIATE(T)                                                                                      \
+  template void gemm<T>(int64_t, int64_t, int64_t, Strided<const T>, Strided<const T>, Strided<T>, compute_t<T>, \
+                        compute_t<T>, Bias<T>);                                                                  \
+  template void batched_gemm<T>(int64_t, int64_t, int64_t, int64_t, Strided<const T>, int64_t, Strided<const T>, \
+                                int64_t, Strided<T>, int64_t, compute_t<T>, compute_t<T>);
+RUSH_INSTANTIATE(float)
+RUSH_INSTANTIATE(double)
+RUSH_INSTANTIATE(BFloat16)
+RUSH_INSTANTIATE(Half)
+RUSH_INSTANTIATE(uint8_t)
+RUSH_INSTANTIATE(int8_t)
+RUSH_INSTANTIATE(int16_t)
+RUSH_INSTANTIATE(int32_t)
+RUSH_INSTANTIATE(int64_t)
+RUSH_INSTANTIATE(std::complex<float>)
+RUSH_INSTANTIATE(std::complex<double>)
+#undef RUSH_INSTANTIATE
+
+}  // namespace rush::cpu
+#endif
