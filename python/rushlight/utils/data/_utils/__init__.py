@@ -1,0 +1,1 @@
+"""What the loader is made of."""
