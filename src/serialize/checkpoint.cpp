@@ -52,7 +52,9 @@ Value load_old(const Blob& file) {
         if (!pending.storage) {
           total += size;
           if (total > file.size) throw PickleError("broken file: its storages are larger than the file");
-          pending = {std::make_shared<Storage>(Storage{{nullptr, nullptr, size}, dtype, location}), size};
+          auto storage = std::make_shared<Storage>();
+          storage->bytes.size = size, storage->dtype = dtype, storage->location = location;
+          pending = {std::move(storage), size};
         }
         if (pending.size != size || pending.storage->dtype != dtype)
           throw PickleError("broken file: one storage is described in two ways");
