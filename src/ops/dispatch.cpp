@@ -1,0 +1,236 @@
+// The front door: every call of every operator, in its plain, in-place and out= forms. Recording is decided here.
+#include "autograd/op_node.h"
+#include "rushlight/autograd.h"
+#include "rushlight/ops.h"
+
+namespace rush {
+
+namespace {
+
+/// Calls f on each defined tensor among the arguments until it returns true; whether one did.
+template <class F>
+bool any_tensor(const OpInfo& op, const Value* args, F&& f) {
+  for (size_t i = 0; i < op.schema->count; ++i) {
+    if (args[i].tag == Value::Tag::Tensor) {
+      if (f(args[i].tensor())) return true;
+    } else if (args[i].tag == Value::Tag::Tensors) {
+      for (const Tensor& t : args[i].tensors())
+        if (t.defined() && f(t)) return true;
+    }
+  }
+  return false;
+}
+
+bool any_requires_grad(const OpInfo& op, const Value* args) {
+  return any_tensor(op, args, [](const Tensor& t) { return t.requires_grad(); });
+}
+
+void track_view(const Tensor& view, const Tensor& of) {
+  if (modes().inference || view.is_same(of) || view.storage() != of.storage()) return;
+  TensorImpl& impl = *view.impl();
+  if (impl.base) return;
+  impl.base = of.impl()->base ? of.impl()->base : of.ref();
+  impl.view_version = view.version();
+}
+
+void run(const OpInfo& op, const Value* args, Results& out) {
+  op.run(op, args, out);
+  if (op.view) {
+    const Tensor& self = args[0].tensor();
+    for (size_t i = 0; i < out.count; ++i) track_view(out.tensors[i], self);
+    for (const Tensor& t : out.list) track_view(t, self);
+  }
+}
+
+/// Runs the operator unrecorded and puts one node over the whole of it.
+void record(const OpInfo& op, const Value* args, Results& out) {
+  {
+    NoGrad guard;
+    run(op, args, out);
+  }
+  Tensor* results = out.count ? out.tensors : out.list.data();
+  const size_t n = out.count ? out.count : out.list.size();
+  for (size_t i = 0; i < n; ++i) {  // a result that is an argument itself must not lose that argument's history
+    Tensor& r = results[i];
+    if (r.defined() && any_tensor(op, args, [&](const Tensor& t) { return t.is_same(r); })) {
+      const Tensor same = r;
+      r = alias(same, same.sizes(), same.strides(), same.storage_offset());
+      track_view(r, same);
+    }
+  }
+  const Ref<OpNode> node(new OpNode(op, args));
+  node->save(args, results, n);
+  for (size_t i = 0; i < n; ++i)
+    if (results[i].defined() && is_differentiable(results[i].dtype())) set_history(results[i], node, uint32_t(i));
+}
+
+void check_written(const Tensor& self) {
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    check(self.sizes()[d] <= 1 || self.strides()[d] != 0,
+          "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+          "Please clone() the tensor before performing the operation.");
+  }
+}
+
+void check_result(const Meta& meta, const Tensor& self) {
+  check(Ints(meta.sizes) == Ints(self.sizes()), "output with shape ", self.sizes(),
+        " doesn't match the broadcast shape ", meta.sizes);
+  check(can_cast(meta.dtype, self.dtype()), "result type ", scalar_name(meta.dtype),
+        " can't be cast to the desired output type ", scalar_name(self.dtype()));
+}
+
+/// Whether the kernel may write straight into `self` while it reads the arguments.
+bool may_write_over(const OpInfo& op, const Value* args, const Tensor& self) {
+  return !any_tensor(op, args, [&](const Tensor& t) {
+    return !t.is_same(self) && overlaps(t, self) &&
+           !(t.storage_offset() == self.storage_offset() && Ints(t.sizes()) == Ints(self.sizes()) &&
+             Ints(t.strides()) == Ints(self.strides()) && t.dtype() == self.dtype());
+  });
+}
+
+void check_devices(const OpInfo& op, const Value* args, Device first) {
+  any_tensor(op, args, [&](const Tensor& t) {
+    check(t.device() == first || t.dim() == 0,
+          "Expected all tensors to be on the same device, but found at least two devices, ", first, " and ", t.device(),
+          "!");
+    return false;
+  });
+}
+
+template <class F>
+void named(const OpInfo& op, F&& f) {
+  try {
+    f();
+  } catch (Error& e) {
+    e.name_operator(op.name());
+    throw;
+  }
+}
+
+}  // namespace
+
+Device device_of(const OpInfo& op, const Value* args) {
+  Device found;
+  bool any = false, mixed = false;
+  any_tensor(op, args, [&](const Tensor& t) {
+    if (!any)
+      found = t.device(), any = true;
+    else if (t.device() != found)
+      mixed = true;
+    return false;
+  });
+  if (mixed) {
+    any_tensor(op, args, [&](const Tensor& t) {  // a 0-dim CPU tensor goes anywhere
+      if (found.is_cpu()) found = t.device();
+      return false;
+    });
+    check_devices(op, args, found);
+  }
+  if (!any) {
+    for (size_t i = 0; i < op.schema->count; ++i)
+      if (op.schema->args[i].kind == Kind::OptDevice && !args[i].is_none())
+        return *Boxed<Kind::OptDevice>::get(args[i]);
+  }
+  return found;
+}
+
+Tensor allocate_result(const Meta& meta, const OpInfo& op, const Value* args) {
+  if (meta.device) return allocate(meta);
+  const Device device = device_of(op, args);
+  if (device == kCPU) return allocate(meta);
+  Meta placed = meta;
+  placed.device = device;
+  return allocate(placed);
+}
+
+void raise_no_kernel(const OpInfo& op, Device device) {
+  raise<NotImplementedError>("Could not run '", op.name(), "' on device ", device, ": it has no kernel there");
+}
+
+void dispatch(const OpInfo& op, const Value* args, Results& out) {
+  named(op, [&] {
+    if (op.vjp && grad_enabled() && any_requires_grad(op, args))
+      record(op, args, out);
+    else
+      run(op, args, out);
+  });
+}
+
+void dispatch_in_place(const OpInfo& op, const Value* args) {
+  named(op, [&] {
+    Tensor self = args[0].tensor();
+    const bool recorded = grad_enabled() && op.differentiable && any_requires_grad(op, args);
+    if (recorded) check_in_place(self);
+    check_written(self);
+    if (op.pointwise && op.run_into && (!recorded || (op.vjp && !OpNode::keeps(op, args, 0) && !self.impl()->base))) {
+      const Meta meta = op.infer(op, args);
+      check_result(meta, self);
+      if (meta.dtype == self.dtype() && may_write_over(op, args, self)) {
+        if (!recorded) {
+          if (!self.is_meta()) op.run_into(op, args, self);
+          self.bump_version();
+          return;
+        }
+        const Ref<OpNode> node(new OpNode(op, args));
+        {
+          NoGrad guard;
+          if (!self.is_meta()) op.run_into(op, args, self);
+        }
+        self.bump_version();
+        node->save(args, &self, 1);
+        set_history(self, node, 0);
+        return;
+      }
+    }
+    Tensor value, before;
+    Results out{&value, 1, {}, 0};
+    if (recorded && (!op.vjp || OpNode::keeps(op, args, 0))) {  // the gradient will read what is now overwritten
+      SmallVector<Value, 8> kept(op.schema->count);
+      std::copy_n(args, kept.size(), kept.data());
+      before = clone(self);
+      kept[0] = Value(before);
+      dispatch(op, kept.data(), out);
+    } else {
+      dispatch(op, args, out);
+    }
+    check_result({value.sizes(), value.dtype(), {}, {}}, self);
+    {
+      NoGrad guard;
+      if (!value.is_same(self)) in_place(copy, self, value);
+    }
+    if (recorded) assign_history(self, value);
+  });
+}
+
+void dispatch_out(const OpInfo& op, const Value* args, std::span<const Tensor> out) {
+  named(op, [&] {
+    check(!(grad_enabled() && (any_requires_grad(op, args) ||
+                               std::any_of(out.begin(), out.end(), [](const Tensor& t) { return t.requires_grad(); }))),
+          "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires "
+          "grad.");
+    if (op.infer && op.run_into && out.size() == 1) {
+      Tensor target = out[0];
+      const Meta meta = op.infer(op, args);
+      if (meta.dtype == target.dtype() && Ints(meta.sizes) == Ints(target.sizes()) && target.is_contiguous() &&
+          target.device() == device_of(op, args) &&
+          !any_tensor(op, args, [&](const Tensor& t) { return overlaps(t, target); })) {
+        if (!target.is_meta()) op.run_into(op, args, target);
+        target.bump_version();
+        return;
+      }
+    }
+    std::vector<Tensor> values(op.schema->returns == Returns::Tensor ? 1 : op.schema->results);
+    Results results{values.data(), values.size(), {}, 0};
+    run(op, args, results);
+    check(values.size() == out.size(), "expected ", values.size(), " out tensors, got ", out.size());
+    for (size_t i = 0; i < out.size(); ++i) {
+      Tensor target = out[i];
+      check(can_cast(values[i].dtype(), target.dtype()), "result type ", scalar_name(values[i].dtype()),
+            " can't be cast to the desired output type ", scalar_name(target.dtype()));
+      if (Ints(target.sizes()) != Ints(values[i].sizes())) resize(target, values[i].sizes());
+      in_place(copy, target, values[i]);
+    }
+  });
+}
+
+}  // namespace rush

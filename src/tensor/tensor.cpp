@@ -1,0 +1,158 @@
+// Tensor and its storage: making them, and the little of Tensor that is not an operator.
+#include "rushlight/tensor.h"
+
+#include "rushlight/allocator.h"
+#include "rushlight/autograd.h"
+#include "rushlight/ops.h"
+
+namespace rush {
+
+void (*release_python_object)(void*) = nullptr;
+const Tensor undefined_tensor;
+
+// ---- storage ----
+
+Ref<Storage> Storage::allocate(int64_t bytes, Device device) {
+  check(device.is_cpu() || device.is_meta(), "no ", device, " device is available");
+  void* data = device.is_cpu() && bytes > 0 ? cpu_allocate(size_t(bytes)) : nullptr;
+  return Ref<Storage>(new (cpu_allocate(sizeof(Storage))) Storage(data, bytes, device));
+}
+
+Ref<Storage> Storage::wrap(void* data, int64_t bytes, Device device, std::function<void()> release) {
+  auto* s = new (cpu_allocate(sizeof(Storage))) Storage(data, bytes, device);
+  s->borrowed_ = true;
+  s->release_ = std::move(release);
+  return Ref<Storage>(s);
+}
+
+Storage::~Storage() {
+  if (borrowed_) {
+    if (release_) release_();
+  } else if (data_) {
+    cpu_free(data_, size_t(bytes_));
+  }
+}
+
+void Storage::destroy(Storage* s) {
+  s->~Storage();
+  cpu_free(s, sizeof(Storage));
+}
+
+void Storage::resize(int64_t bytes) {
+  check(!borrowed_, "Trying to resize storage that is not resizable");
+  if (device_.is_cpu()) {
+    void* fresh = bytes > 0 ? cpu_allocate(size_t(bytes)) : nullptr;
+    if (data_) {
+      std::memcpy(fresh, data_, size_t(std::min(bytes, bytes_)));
+      cpu_free(data_, size_t(bytes_));
+    }
+    data_ = fresh;
+  }
+  bytes_ = bytes;
+}
+
+// ---- impl ----
+
+TensorImpl::TensorImpl() = default;
+TensorImpl::~TensorImpl() = default;
+void TensorImpl::destroy(TensorImpl* impl) {
+  if (impl->owns_python && release_python_object) release_python_object(impl->python.exchange(nullptr));
+  delete impl;
+}
+void* TensorImpl::operator new(size_t bytes) { return cpu_allocate(bytes); }
+void TensorImpl::operator delete(void* p, size_t bytes) { cpu_free(p, bytes); }
+
+void TensorImpl::refresh() {
+  numel = 1;
+  contiguous = true;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    if (sizes[i] != 1 && strides[i] != numel) contiguous = false;
+    numel *= sizes[i];
+  }
+  if (numel == 0) contiguous = true;
+}
+
+Tensor allocate(const Meta& meta) {
+  Ref<TensorImpl> impl(new TensorImpl);
+  impl->dtype = meta.dtype;
+  impl->device = meta.device.value_or(kCPU);
+  impl->sizes = meta.sizes;
+  int64_t numel = 1;
+  for (int64_t s : meta.sizes) {
+    check(s >= 0, "Trying to create tensor with negative dimension ", s, ": ", meta.sizes);
+    check(!__builtin_mul_overflow(numel, s, &numel) && numel < (int64_t(1) << 58),
+          "Storage size calculation overflowed with sizes=", meta.sizes);
+  }
+  if (meta.strides) {
+    impl->strides = *meta.strides;
+    impl->refresh();
+  } else {
+    impl->strides = contiguous_strides(meta.sizes);
+    impl->numel = numel;
+  }
+  impl->inference = modes().inference;
+  int64_t reach = numel;
+  if (meta.strides && numel > 0) {
+    reach = 1;
+    for (size_t i = 0; i < impl->sizes.size(); ++i) reach += (impl->sizes[i] - 1) * impl->strides[i];
+  }
+  impl->storage = Storage::allocate(reach * size_of(meta.dtype), impl->device);
+  return Tensor(std::move(impl));
+}
+
+Tensor alias(const Tensor& t, Dims sizes, Dims strides, int64_t offset) {
+  Ref<TensorImpl> impl(new TensorImpl);
+  const TensorImpl& from = *t.impl();
+  impl->storage = from.storage;
+  impl->dtype = from.dtype;
+  impl->device = from.device;
+  impl->sizes = std::move(sizes);
+  impl->strides = std::move(strides);
+  impl->offset = offset;
+  impl->untracked = from.untracked;
+  impl->inference = from.inference;
+  impl->refresh();
+  return Tensor(std::move(impl));
+}
+
+Tensor::Tensor(const Scalar& number) {
+  const DType wide = number.is_float() ? kFloat64 : number.is_complex() ? kComplex128 : number.dtype();
+  *this = allocate({{}, wide});
+  impl_->wrapped_number = true;
+  impl_->inference = false;
+  for_all(wide, [&]<class T>() { *data<T>() = number.to<T>(); });
+}
+
+int64_t Tensor::size(int64_t d) const {
+  check<IndexError>(dim() > 0, "dimension specified as ", d, " but tensor has no dimensions");
+  return sizes()[wrap_dim(d, dim())];
+}
+int64_t Tensor::stride(int64_t d) const {
+  check<IndexError>(dim() > 0, "dimension specified as ", d, " but tensor has no dimensions");
+  return strides()[wrap_dim(d, dim())];
+}
+
+bool Tensor::is_contiguous(MemoryFormat format) const {
+  if (format == MemoryFormat::Contiguous || format == MemoryFormat::Preserve) return is_contiguous();
+  if (size_t(dim()) != (format == MemoryFormat::ChannelsLast ? 4u : 5u)) return false;
+  const Dims want = strides_for(sizes(), format);
+  for (int64_t d = 0; d < dim(); ++d)
+    if (sizes()[d] != 1 && strides()[d] != want[d]) return false;
+  return true;
+}
+
+template <class T>
+static Scalar number_of(T v) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
+    return Scalar(int64_t(v));
+  else
+    return Scalar(v);
+}
+
+Scalar Tensor::item() const {
+  check(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
+  check(!is_meta(), "Tensor.item() cannot be called on meta tensors");
+  return for_all(dtype(), [&]<class T>() { return number_of(*data<T>()); });
+}
+
+}  // namespace rush
