@@ -120,7 +120,9 @@ class Function:
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        cls._backward_cls = type(cls.__name__ + "Backward", (FunctionCtx,), {"_function": cls, "__module__": cls.__module__})
+        cls._backward_cls = type(
+            cls.__name__ + "Backward", (FunctionCtx,), {"_function": cls, "__module__": cls.__module__}
+        )
 
     @staticmethod
     def forward(*args, **kwargs):

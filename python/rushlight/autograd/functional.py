@@ -208,7 +208,12 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
         )
 
     result = jacobian(
-        gradient, inputs, create_graph=create_graph, strict=strict, vectorize=vectorize, strategy=outer_jacobian_strategy
+        gradient,
+        inputs,
+        create_graph=create_graph,
+        strict=strict,
+        vectorize=vectorize,
+        strategy=outer_jacobian_strategy,
     )
     return result if inputs_tuple else result[0][0]
 
@@ -230,9 +235,7 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
         gradient = _gradient(output, inputs, strict)
     with torch.set_grad_enabled(create_graph or torch.is_grad_enabled()):
         product = _grad(gradient, inputs, v, create_graph)
-        product = _zeros_for_none(
-            product, inputs, strict, create_graph, "The jacobian of the user-provided function"
-        )
+        product = _zeros_for_none(product, inputs, strict, create_graph, "The jacobian of the user-provided function")
     return _finish((output,), create_graph, False), _finish(product, create_graph, inputs_tuple)
 
 

@@ -35,9 +35,7 @@ def _node_of(tensor):
 def get_gradient_edge(tensor):
     """Returns the `GradientEdge` of a tensor; RuntimeError if it does not require grad."""
     if not tensor.requires_grad:
-        raise RuntimeError(
-            "It is not possible to get the gradient edge for a Tensor that does not require gradients"
-        )
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     return GradientEdge(_node_of(tensor), tensor.output_nr)
 
 

@@ -252,9 +252,7 @@ class MultiplicativeLR(_FunctionLR):
         self._warn_outside_step()
         if self._is_initial:
             return self._times(None)
-        return [
-            group["lr"] * f(self.last_epoch) for f, group in zip(self.lr_lambdas, self.optimizer.param_groups)
-        ]
+        return [group["lr"] * f(self.last_epoch) for f, group in zip(self.lr_lambdas, self.optimizer.param_groups)]
 
 
 class StepLR(LRScheduler):
@@ -411,9 +409,7 @@ class CosineAnnealingLR(LRScheduler):
             groups = self.optimizer.param_groups
             return [group["lr"] + (lr - self.eta_min) * rise for lr, group in zip(self.base_lrs, groups)]
         now, before = (1 + math.cos(math.pi * e / self.T_max) for e in (self.last_epoch, self.last_epoch - 1))
-        return [
-            now / before * (group["lr"] - self.eta_min) + self.eta_min for group in self.optimizer.param_groups
-        ]
+        return [now / before * (group["lr"] - self.eta_min) + self.eta_min for group in self.optimizer.param_groups]
 
     def _get_closed_form_lr(self):
         return [_cosine(lr, self.eta_min, self.last_epoch / self.T_max) for lr in self.base_lrs]

@@ -105,7 +105,14 @@ class Optimizer:
     empty, names a parameter twice, or has a tensor that is not a leaf.
     """
 
-    _HOOKS = ("step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_state_dict_pre", "load_state_dict_post")
+    _HOOKS = (
+        "step_pre",
+        "step_post",
+        "state_dict_pre",
+        "state_dict_post",
+        "load_state_dict_pre",
+        "load_state_dict_post",
+    )
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -298,9 +305,7 @@ class Optimizer:
             param_group["param_names"] = names
         for p in params:
             if not isinstance(p, torch.Tensor):
-                raise TypeError(
-                    "optimizer can only optimize Tensors, but one of the params is " + torch.typename(p)
-                )
+                raise TypeError("optimizer can only optimize Tensors, but one of the params is " + torch.typename(p))
             if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
         for name, default in self.defaults.items():

@@ -127,9 +127,7 @@ def update_bn(loader, model, device=None):
         model (Module): what to run. Nothing happens if it has no batch norm.
         device (optional): where to move the inputs.
     """
-    norms = {
-        m: m.momentum for m in model.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)
-    }
+    norms = {m: m.momentum for m in model.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)}
     if not norms:
         return
     was_training = model.training

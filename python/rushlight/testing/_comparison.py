@@ -188,9 +188,7 @@ def _message(kind, extra, rtol, atol, absolute, relative):
 def _number_message(actual, expected, rtol, atol):
     absolute = abs(actual - expected)
     relative = absolute / abs(expected) if expected != 0 else float("inf")
-    return _message(
-        "Scalars", f"Expected {expected} but got {actual}.", rtol, atol, (absolute, None), (relative, None)
-    )
+    return _message("Scalars", f"Expected {expected} but got {actual}.", rtol, atol, (absolute, None), (relative, None))
 
 
 def _tensor_message(actual, expected, matches, rtol, atol):

@@ -47,9 +47,7 @@ def _keep(batch, *, collate_fn_map=None):
 
 
 def _refuse(kind):
-    raise TypeError(
-        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {kind}"
-    )
+    raise TypeError(f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {kind}")
 
 
 def _collate_numpy(batch, collate_fn_map):
