@@ -1,0 +1,168 @@
+// The loop under every pointwise kernel. A formula is compiled once per compute type into a tile function on contiguous
+// arrays; everything else, which is the same for all of them, is here once and knows no formula: broadcasting, strides,
+// conversion of dtypes, threads.
+//
+// Note [Compute types] Tiles exist for bool, int64, float, double and the complex types only. float16 and bfloat16
+// compute in float, all integers in int64 and wrap when stored. An operand of another dtype or layout is brought into a
+// buffer in L1, a tile at a time; one that is already as the tile wants it is used where it lies.
+#pragma once
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "kernels/math.h"
+#include "rushlight/tensor.h"
+
+namespace rush::cpu {
+
+/// out[k][i] = f(in[0][i], in[1][i], ...) for i < n; `formula` is the functor f.
+using TileFunction = void (*)(const void* formula, void* const* out, const void* const* in, int64_t n);
+
+inline constexpr int kMaxOperands = 8;
+
+/// A tile function for each instruction set, and what it expects.
+struct TileKernel {
+  TileFunction run[3];        // baseline, AVX2, AVX-512
+  uint8_t outs, ins;          // how many of each
+  DType types[kMaxOperands];  // compute types: results, then arguments
+  int64_t grain;              // elements that are worth a thread
+};
+
+/// 0: baseline, 1: AVX2 with FMA, 2: AVX-512. Found when the library is loaded.
+extern int simd_level;
+
+/// One tensor as the loop sees it. Strides count elements and are 0 where it is broadcast.
+struct Operand {
+  void* data;
+  DType dtype;
+  const int64_t* strides;
+};
+
+/// Runs the kernel over `sizes`; results first, then arguments.
+void run_tiles(const TileKernel& kernel, const void* formula, Ints sizes, const Operand* operands);
+/// The same with tensors: the first gives the sizes, the others are broadcast to it.
+void run_tiles(const TileKernel& kernel, const void* formula, const Tensor* const* tensors);
+
+/// The type that arithmetic on this dtype is done in.
+constexpr DType compute_type(DType t) { return is_half(t) ? kFloat32 : (is_integral(t) && t != kBool ? kInt64 : t); }
+
+// ---- compiling formulas into tiles
+
+// An element whose result the branch-free formula gets wrong (sin of 1e30) may be sent to F::slow instead.
+template <class F, class Out, class... In>
+RUSH_FN void tile_loop(const F f, int64_t n, Out* out, const In*... in) {
+  if constexpr (requires { F::is_hard(*in...); }) {
+    bool hard = false;
+    for (int64_t i = 0; i < n; ++i) hard |= F::is_hard(in[i]...);
+    if (hard) {
+      for (int64_t i = 0; i < n; ++i) out[i] = F::is_hard(in[i]...) ? F::slow(in[i]...) : f(in[i]...);
+      return;
+    }
+  }
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) out[i] = f(in[i]...);
+}
+// Two results: the formula returns a pair.
+template <class F, class First, class Second, class... In>
+RUSH_FN void tile_loop_two(const F f, int64_t n, First* first, Second* second, const In*... in) {
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    const auto y = f(in[i]...);
+    first[i] = y.first;
+    second[i] = y.second;
+  }
+}
+
+template <class T>
+inline constexpr bool is_pair = false;
+template <class A, class B>
+inline constexpr bool is_pair<std::pair<A, B>> = true;
+
+template <class F, class... In>
+struct Tile {
+  using Result = std::remove_cvref_t<std::invoke_result_t<const F&, In...>>;
+
+  template <size_t... I>
+  RUSH_FN static void body(const void* formula, void* const* out, const void* const* in, int64_t n,
+                           std::index_sequence<I...>) {
+    const F f = *static_cast<const F*>(formula);
+    if constexpr (is_pair<Result>) {
+      tile_loop_two(f, n, static_cast<typename Result::first_type*>(out[0]),
+                    static_cast<typename Result::second_type*>(out[1]), static_cast<const In*>(in[I])...);
+    } else {
+      tile_loop(f, n, static_cast<Result*>(out[0]), static_cast<const In*>(in[I])...);
+    }
+  }
+  static constexpr std::make_index_sequence<sizeof...(In)> kIns{};
+
+  static void baseline(const void* f, void* const* out, const void* const* in, int64_t n) { body(f, out, in, n, kIns); }
+#if defined(__x86_64__) && !defined(HWY_COMPILE_ONLY_STATIC)
+  [[gnu::target("avx2,fma,f16c,bmi,bmi2,lzcnt,popcnt")]] static void avx2(const void* f, void* const* out,
+                                                                          const void* const* in, int64_t n) {
+    body(f, out, in, n, kIns);
+  }
+  [[gnu::target(
+      "avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,f16c,bmi,bmi2,lzcnt,popcnt,"
+      "prefer-vector-width=512")]] static void
+  avx512(const void* f, void* const* out, const void* const* in, int64_t n) {
+    body(f, out, in, n, kIns);
+  }
+#else
+  static constexpr TileFunction avx2 = baseline, avx512 = baseline;
+#endif
+
+  static constexpr TileKernel make() {
+    int64_t grain = 32768;
+    if constexpr (requires { F::kGrain; }) grain = F::kGrain;  // a slow formula may say less
+    TileKernel k{{baseline, avx2, avx512}, 1, sizeof...(In), {}, grain};
+    int at = 0;
+    if constexpr (is_pair<Result>) {
+      k.outs = 2;
+      k.types[at++] = dtype_of<typename Result::first_type>;
+      k.types[at++] = dtype_of<typename Result::second_type>;
+    } else {
+      k.types[at++] = dtype_of<Result>;
+    }
+    ((k.types[at++] = dtype_of<In>), ...);
+    return k;
+  }
+  static constexpr TileKernel kernel = make();
+};
+
+/// out = f(in...) elementwise, with arguments taken as the types In.
+template <class... In, class F, class... Tensors>
+void apply(const F& f, Tensor& out, const Tensors&... in) {
+  const Tensor* const tensors[] = {&out, &in...};
+  run_tiles(Tile<F, In...>::kernel, &f, tensors);
+}
+
+/// Which compute types an operator has.
+template <class... T>
+struct Types {};
+using Floating = Types<float, double>;
+using Real = Types<float, double, int64_t>;
+using Complex = Types<std::complex<float>, std::complex<double>>;
+using FloatingOrComplex = Types<float, double, std::complex<float>, std::complex<double>>;
+using Numeric = Types<float, double, int64_t, std::complex<float>, std::complex<double>>;
+using Integral = Types<int64_t, bool>;
+using Any = Types<float, double, int64_t, bool, std::complex<float>, std::complex<double>>;
+
+/// Calls f.template operator()<T>() with the compute type of `t`, a bool counting as an integer unless bool is among
+/// the types. Raises NotImplementedError if it is not.
+template <class F, class... T>
+void for_compute(Types<T...>, DType t, F&& f) {
+  DType want = compute_type(t);
+  if (want == kBool && !(std::is_same_v<T, bool> || ...)) want = kInt64;
+  const bool found = ((want == dtype_of<T> ? (f.template operator()<T>(), true) : false) || ...);
+  if (!found) raise<NotImplementedError>("not implemented for '", scalar_name(t), "'");
+}
+
+/// out = F()(in...) with all arguments in the compute type of `t`.
+template <class F, class List, class... Tensors>
+void map(DType t, Tensor& out, const Tensors&... in) {
+  for_compute(List{}, t, [&]<class T>() { apply<std::conditional_t<true, T, Tensors>...>(F{}, out, in...); });
+}
+
+}  // namespace rush::cpu
