@@ -22,12 +22,14 @@ Blob swap_bytes(const Blob& bytes, const std::string& dtype) {
 // pickles, then each storage as its number of elements and its bytes. A storage's size is thus known before its data.
 Value load_old(const Blob& file) {
   struct Pending {
-    std::shared_ptr<Storage> storage;
+    std::shared_ptr<StorageRecord> storage;
     size_t size;
   };
   std::unordered_map<std::string, Pending> storages;
   auto bytes = file.text();
-  const StorageReader none = [](auto&&...) -> std::shared_ptr<Storage> { throw PickleError("a header has a tensor"); };
+  const StorageReader none = [](auto&&...) -> std::shared_ptr<StorageRecord> {
+    throw PickleError("a header has a tensor");
+  };
   static const std::string magic("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
   Value first;
   try {
@@ -52,7 +54,7 @@ Value load_old(const Blob& file) {
         if (!pending.storage) {
           total += size;
           if (total > file.size) throw PickleError("broken file: its storages are larger than the file");
-          auto storage = std::make_shared<Storage>();
+          auto storage = std::make_shared<StorageRecord>();
           storage->bytes.size = size, storage->dtype = dtype, storage->location = location;
           pending = {std::move(storage), size};
         }
@@ -102,15 +104,15 @@ ArchiveReader::ArchiveReader(const Blob& file) : zip_(file) {
   }
 }
 
-std::shared_ptr<Storage> ArchiveReader::storage(const std::string& key, const std::string& dtype,
-                                                const std::string& location, size_t size) {
+std::shared_ptr<StorageRecord> ArchiveReader::storage(const std::string& key, const std::string& dtype,
+                                                      const std::string& location, size_t size) {
   auto& known = storages_[key];
   if (!known) {
     Blob bytes = size == 0 ? Blob::allocate(0) : zip_.read(folder_ + "data/" + key);
     if (swapped_) bytes = swap_bytes(bytes, dtype);
     // Other writers may not align their records, and kernels rely on alignment.
     if (reinterpret_cast<uintptr_t>(bytes.data) % 16) bytes = Blob::copy_of(bytes.text());
-    known = std::make_shared<Storage>(Storage{bytes, dtype, location});
+    known = std::make_shared<StorageRecord>(StorageRecord{bytes, dtype, location});
   }
   if (known->dtype != dtype) throw FileError("broken file: storage '" + key + "' has two dtypes");
   if (known->bytes.size < size) throw FileError("broken file: storage '" + key + "' is shorter than its tensors say");
@@ -124,8 +126,8 @@ Value load(const Blob& file) {
   return unpickle(bytes, [&](auto&&... args) { return archive.storage(args...); });
 }
 
-void write_archive(std::string_view pickle, const std::vector<std::shared_ptr<Storage>>& storages, const Sink& sink,
-                   const std::string& name) {
+void write_archive(std::string_view pickle, const std::vector<std::shared_ptr<StorageRecord>>& storages,
+                   const Sink& sink, const std::string& name) {
   ZipWriter zip(sink);
   zip.add(name + "/data.pkl", pickle);
   zip.add(name + "/byteorder", "little");
@@ -136,9 +138,9 @@ void write_archive(std::string_view pickle, const std::vector<std::shared_ptr<St
 }
 
 void save(const Value& value, const Sink& sink, const std::string& name) {
-  std::vector<std::shared_ptr<Storage>> storages;
-  std::unordered_map<const Storage*, size_t> keys;
-  const std::string stream = pickle(value, [&](const std::shared_ptr<Storage>& storage) {
+  std::vector<std::shared_ptr<StorageRecord>> storages;
+  std::unordered_map<const StorageRecord*, size_t> keys;
+  const std::string stream = pickle(value, [&](const std::shared_ptr<StorageRecord>& storage) {
     const auto [found, fresh] = keys.emplace(storage.get(), storages.size());
     if (fresh) storages.push_back(storage);
     return std::to_string(found->second);

@@ -24,19 +24,19 @@ class ArchiveReader {
   explicit ArchiveReader(const Blob& file);
   std::string_view pickle() const { return pickle_.text(); }
   /// The storage of a key; the same object each time. Throws FileError where it is missing or shorter than `size`.
-  std::shared_ptr<Storage> storage(const std::string& key, const std::string& dtype, const std::string& location,
-                                   size_t size);
+  std::shared_ptr<StorageRecord> storage(const std::string& key, const std::string& dtype, const std::string& location,
+                                         size_t size);
 
  private:
   ZipReader zip_;
   std::string folder_;
   Blob pickle_;
   bool swapped_ = false;
-  std::unordered_map<std::string, std::shared_ptr<Storage>> storages_;
+  std::unordered_map<std::string, std::shared_ptr<StorageRecord>> storages_;
 };
 
 /// Writes an archive around a finished pickle, whose storages have the keys "0", "1", ...
-void write_archive(std::string_view pickle, const std::vector<std::shared_ptr<Storage>>& storages, const Sink& sink,
-                   const std::string& name);
+void write_archive(std::string_view pickle, const std::vector<std::shared_ptr<StorageRecord>>& storages,
+                   const Sink& sink, const std::string& name);
 
 }  // namespace rush::serialize

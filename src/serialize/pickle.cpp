@@ -74,8 +74,8 @@ class Pickler {
     out_ += "\x86R";
     if (bytes.is_mutable) out_ += "\x85R";
   }
-  void put(const Dtype& dtype) { global("torch " + dtype.name); }
-  void put(const Device& device) {
+  void put(const DtypeName& dtype) { global("torch " + dtype.name); }
+  void put(const DeviceName& device) {
     global("torch device");
     const auto colon = device.text.find(':');
     put(device.text.substr(0, colon));
@@ -132,7 +132,7 @@ class Pickler {
     }
     if (dict->ordered && !dict->attributes.as<None>()) write(dict->attributes), out_ += 'b';
   }
-  void put(const std::shared_ptr<Storage>&) { throw PickleError("cannot save: a storage without a tensor"); }
+  void put(const std::shared_ptr<StorageRecord>&) { throw PickleError("cannot save: a storage without a tensor"); }
   void put(const std::shared_ptr<TensorRecord>& tensor) {
     if (recall(tensor.get())) return;
     const auto* state = tensor->attributes.ref<Dict>();
@@ -154,7 +154,7 @@ class Pickler {
     const bool requires_grad = tensor.requires_grad && !tensor.parameter;
     if (!tensor.storage) {
       global("torch._utils _rebuild_meta_tensor_no_storage");
-      out_ += '(', put(Dtype{tensor.dtype}), integers(tensor.sizes), integers(tensor.strides), put(requires_grad);
+      out_ += '(', put(DtypeName{tensor.dtype}), integers(tensor.sizes), integers(tensor.strides), put(requires_grad);
       out_ += "tR";
       return;
     }
@@ -173,7 +173,7 @@ class Pickler {
     out_ += "tQ";
     put(tensor.offset), integers(tensor.sizes), integers(tensor.strides), put(requires_grad);
     ordered_dict();
-    if (type.empty()) put(Dtype{tensor.dtype});
+    if (type.empty()) put(DtypeName{tensor.dtype});
     out_ += "tR";
   }
 
@@ -224,7 +224,7 @@ class Pickler {
   const StorageWriter& storage_;
   std::string out_;
   std::unordered_map<const void*, size_t> memo_;
-  std::unordered_map<const Storage*, std::string> dtypes_;
+  std::unordered_map<const StorageRecord*, std::string> dtypes_;
   size_t depth_ = 0;
 };
 

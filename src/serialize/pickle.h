@@ -19,14 +19,14 @@ size_t element_size(std::string_view dtype);
 std::string storage_class(std::string_view dtype);
 
 /// Where a pickle says "storage KEY with so many bytes", this returns it; the same key gets the same storage.
-using StorageReader = std::function<std::shared_ptr<Storage>(const std::string& key, const std::string& dtype,
-                                                             const std::string& location, size_t size)>;
+using StorageReader = std::function<std::shared_ptr<StorageRecord>(const std::string& key, const std::string& dtype,
+                                                                   const std::string& location, size_t size)>;
 
 /// Reads one pickle (protocols 2 to 5) from the front of `bytes` and drops it from them. Throws PickleError.
 Value unpickle(std::string_view& bytes, const StorageReader& storage);
 
 /// Appends a storage to the file and returns its key.
-using StorageWriter = std::function<std::string(const std::shared_ptr<Storage>&)>;
+using StorageWriter = std::function<std::string(const std::shared_ptr<StorageRecord>&)>;
 
 /// Writes one pickle of protocol 2. Throws PickleError where PyTorch's reader would not accept the value.
 std::string pickle(const Value& value, const StorageWriter& storage);

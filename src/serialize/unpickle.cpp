@@ -234,7 +234,7 @@ class Unpickler {
   Value global(std::string_view module, std::string_view name) {
     if (module == "torch") {
       for (const auto& row : kDtypes)
-        if (row.name == name) return Dtype{std::string(name)};
+        if (row.name == name) return DtypeName{std::string(name)};
       for (const auto& row : kDtypes)
         if (!row.storage.empty() && row.storage == name) return Global{"torch." + std::string(name)};
     }
@@ -327,7 +327,7 @@ class Unpickler {
     }
     if (name == "torch.device") {
       arity(1, 2);
-      return Device{text(args[0]) + (args.size() == 2 ? ":" + std::to_string(integer(args[1])) : "")};
+      return DeviceName{text(args[0]) + (args.size() == 2 ? ":" + std::to_string(integer(args[1])) : "")};
     }
     if (name == "torch._utils._rebuild_tensor") {
       arity(4, 4);
@@ -339,13 +339,13 @@ class Unpickler {
     }
     if (name == "torch._utils._rebuild_tensor_v3") {
       arity(7, 8);
-      const auto* dtype = args[6].as<Dtype>();
+      const auto* dtype = args[6].as<DtypeName>();
       if (!dtype) broken("a tensor's dtype is no dtype");
       return tensor(args[0], dtype->name, args[1], args[2], args[3], boolean(args[4]));
     }
     if (name == "torch._utils._rebuild_meta_tensor_no_storage") {
       arity(4, 4);
-      const auto* dtype = args[0].as<Dtype>();
+      const auto* dtype = args[0].as<DtypeName>();
       if (!dtype) broken("a tensor's dtype is no dtype");
       return tensor(None{}, dtype->name, 0, args[1], args[2], boolean(args[3]));
     }
@@ -384,8 +384,8 @@ class Unpickler {
                bool requires_grad) {
     auto made = std::make_shared<TensorRecord>();
     if (!storage.as<None>()) {
-      if (!storage.ref<Storage>()) broken("a tensor's storage is no storage");
-      made->storage = *storage.as<std::shared_ptr<Storage>>();
+      if (!storage.ref<StorageRecord>()) broken("a tensor's storage is no storage");
+      made->storage = *storage.as<std::shared_ptr<StorageRecord>>();
       if (dtype.empty()) dtype = made->storage->dtype;
     }
     made->dtype = std::move(dtype);

@@ -23,11 +23,11 @@ struct Bytes {
   bool is_mutable = false;  // Python's bytearray
 };
 /// A dtype by its name: "float32".
-struct Dtype {
+struct DtypeName {
   std::string name;
 };
 /// A device as users write it: "cuda:1".
-struct Device {
+struct DeviceName {
   std::string text;
 };
 /// A class or function that a file names. Only the reader's stack holds it; finished trees don't.
@@ -37,13 +37,13 @@ struct Global {
 
 struct Sequence;
 struct Dict;
-struct Storage;
+struct StorageRecord;
 struct TensorRecord;
 
 /// One value. Containers and tensors are shared by reference, so that what was one object before saving is one after.
 struct Value {
-  std::variant<None, bool, int64_t, double, std::complex<double>, std::string, BigInt, Bytes, Dtype, Device, Global,
-               std::shared_ptr<Sequence>, std::shared_ptr<Dict>, std::shared_ptr<Storage>,
+  std::variant<None, bool, int64_t, double, std::complex<double>, std::string, BigInt, Bytes, DtypeName, DeviceName,
+               Global, std::shared_ptr<Sequence>, std::shared_ptr<Dict>, std::shared_ptr<StorageRecord>,
                std::shared_ptr<TensorRecord>>
       data;
 
@@ -86,14 +86,14 @@ struct Dict {
 };
 
 /// A tensor's memory. Several tensors may share one.
-struct Storage {
+struct StorageRecord {
   Blob bytes;
   std::string dtype = "uint8";   // of its elements
   std::string location = "cpu";  // the device it was saved from
 };
 
 struct TensorRecord {
-  std::shared_ptr<Storage> storage;  // null: a meta tensor, shape without data
+  std::shared_ptr<StorageRecord> storage;  // null: a meta tensor, shape without data
   std::string dtype;
   int64_t offset = 0;  // in elements
   std::vector<int64_t> sizes, strides;

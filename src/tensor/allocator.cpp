@@ -325,10 +325,10 @@ size_t large_size(size_t bytes) { return (bytes + page - 1) / page * page; }
 }  // namespace
 
 void* cpu_allocate(size_t bytes) {
-  void* block;
+  void* block = nullptr;
   if (!caching) {
-    block = bytes > SIZE_MAX / 2 ? nullptr
-                                 : std::aligned_alloc(alignment, std::max(bytes, size_t{1}) + (-bytes) % alignment);
+    // The sanitizer ends the process where a request is absurd instead of refusing it.
+    if (bytes >> 38 || posix_memalign(&block, alignment, std::max<size_t>(bytes, 1)) != 0) block = nullptr;
   } else if (bytes <= cache_limit) [[likely]] {
     const size_t index = class_of(bytes);
     FreeList& list = this_thread().lists[index];

@@ -148,23 +148,35 @@ HWY_INLINE void SinCos(D d, V x, V& sine, V& cosine) {
   cosine = hn::Xor(hn::IfThenElse(swap, q, p), cosine_sign);
 }
 
+// A pair of uniform values to a pair of normal ones.
+template <class D, class V>
+HWY_INLINE void BoxMuller(D d, V& a, V& b, float mean, float std) {
+  const auto radius = hn::Sqrt(hn::Mul(hn::Set(d, -2.0f), Log(d, hn::Sub(hn::Set(d, 1.0f), a))));
+  V sine, cosine;
+  SinCos(d, hn::Mul(b, hn::Set(d, 6.283185307179586f)), sine, cosine);
+  a = hn::MulAdd(hn::Mul(radius, cosine), hn::Set(d, std), hn::Set(d, mean));
+  b = hn::MulAdd(hn::Mul(radius, sine), hn::Set(d, std), hn::Set(d, mean));
+}
+
 void NormalBlocks(float* HWY_RESTRICT data, int64_t blocks, float mean, float std) {
-  const hn::CappedTag<float, 8> d;
-  const size_t lanes = hn::Lanes(d);
-  for (float* end = data + 16 * blocks; data < end; data += 16) {
-    for (size_t j = 0; j < 8; j += lanes) {
-      const auto u1 = hn::Sub(hn::Set(d, 1.0f), hn::LoadU(d, data + j));  // (0, 1]
-      const auto theta = hn::Mul(hn::LoadU(d, data + j + 8), hn::Set(d, 6.283185307179586f));
-      const auto radius = hn::Sqrt(hn::Mul(hn::Set(d, -2.0f), Log(d, u1)));
-      hn::Vec<decltype(d)> sine, cosine;
-      SinCos(d, theta, sine, cosine);
-      const auto store = [&](auto direction, float* to) HWY_ATTR {
-        hn::StoreU(hn::MulAdd(hn::Mul(radius, direction), hn::Set(d, std), hn::Set(d, mean)), d, to);
-      };
-      store(cosine, data + j);
-      store(sine, data + j + 8);
+  const hn::CappedTag<float, 16> wide;
+  if (hn::Lanes(wide) == 16) {  // two blocks at a time
+    for (; blocks >= 2; blocks -= 2, data += 32) {
+      const auto first = hn::LoadU(wide, data), second = hn::LoadU(wide, data + 16);
+      auto a = hn::ConcatLowerLower(wide, second, first), b = hn::ConcatUpperUpper(wide, second, first);
+      BoxMuller(wide, a, b, mean, std);
+      hn::StoreU(hn::ConcatLowerLower(wide, b, a), wide, data);
+      hn::StoreU(hn::ConcatUpperUpper(wide, b, a), wide, data + 16);
     }
   }
+  const hn::CappedTag<float, 8> d;
+  for (; blocks > 0; --blocks, data += 16)
+    for (size_t j = 0; j < 8; j += hn::Lanes(d)) {
+      auto a = hn::LoadU(d, data + j), b = hn::LoadU(d, data + j + 8);
+      BoxMuller(d, a, b, mean, std);
+      hn::StoreU(a, d, data + j);
+      hn::StoreU(b, d, data + j + 8);
+    }
 }
 
 }  // namespace rush::simd::HWY_NAMESPACE

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <random>
 
+#include "rushlight/ops.h"
+#include "rushlight/serialize.h"
 #include "serialize/checkpoint.h"
 
 using namespace rush::serialize;
@@ -38,7 +40,7 @@ Value read_pickle(const std::string& stream, size_t storage_bytes = 16) {
   std::string_view bytes = stream;
   return unpickle(bytes, [&](const auto&, const std::string& dtype, const std::string& location, size_t size) {
     if (size > storage_bytes) throw PickleError("storage too short");
-    return std::make_shared<Storage>(Storage{Blob::allocate(storage_bytes), dtype, location});
+    return std::make_shared<StorageRecord>(StorageRecord{Blob::allocate(storage_bytes), dtype, location});
   });
 }
 
@@ -64,7 +66,7 @@ std::string tensor_pickle(const std::string& offset, const std::string& sizes, c
 
 std::shared_ptr<TensorRecord> make_tensor(const std::string& bytes, std::vector<int64_t> sizes) {
   auto tensor = std::make_shared<TensorRecord>();
-  tensor->storage = std::make_shared<Storage>(Storage{Blob::copy_of(bytes), "float32", "cpu"});
+  tensor->storage = std::make_shared<StorageRecord>(StorageRecord{Blob::copy_of(bytes), "float32", "cpu"});
   tensor->dtype = "float32";
   tensor->sizes = std::move(sizes);
   tensor->strides.assign(tensor->sizes.size(), 1);
@@ -202,14 +204,14 @@ TEST(Checkpoint, ReturnsWhatWasSaved) {
                                   {"list", list},
                                   {"same", list},
                                   {"bytes", Bytes{"\xff\0z"s}},
-                                  {"dtype", Dtype{"bfloat16"}},
-                                  {"device", Device{"cuda:1"}}});
+                                  {"dtype", DtypeName{"bfloat16"}},
+                                  {"device", DeviceName{"cuda:1"}}});
   const Value after = load(Blob::copy_of(saved(before)));
   const auto* dict = after.ref<Dict>();
   EXPECT_EQ(dict->find("list")->ref<Sequence>(), dict->find("same")->ref<Sequence>());
   EXPECT_EQ(dict->find("bytes")->as<Bytes>()->data, "\xff\0z"s);
-  EXPECT_EQ(dict->find("dtype")->as<Dtype>()->name, "bfloat16");
-  EXPECT_EQ(dict->find("device")->as<Device>()->text, "cuda:1");
+  EXPECT_EQ(dict->find("dtype")->as<DtypeName>()->name, "bfloat16");
+  EXPECT_EQ(dict->find("device")->as<DeviceName>()->text, "cuda:1");
   const auto* read = dict->find("state")->ref<Dict>();
   EXPECT_TRUE(read->ordered && read->attributes.ref<Dict>()->find("_metadata"));
   EXPECT_EQ(read->find("weight")->ref<TensorRecord>(), read->find("again")->ref<TensorRecord>());
@@ -269,6 +271,50 @@ TEST(Checkpoint, SurvivesDamage) {
     } catch (const rush::Error&) {
     }
   }
+}
+
+// rush::save and rush::load.
+class TensorFile : public testing::Test {
+ protected:
+  TensorFile() : path_(std::filesystem::temp_directory_path() / ("rushlight_" + std::to_string(::getpid()) + ".pt")) {}
+  ~TensorFile() override { std::filesystem::remove(path_); }
+  std::filesystem::path path_;
+};
+
+TEST_F(TensorFile, KeepsValuesLayoutAndSharing) {
+  const rush::Tensor base = rush::view(rush::arange(24), {4, 6});
+  const rush::Tensor turned = rush::transpose(base, 0, 1);
+  rush::save({{"base", base}, {"turned", turned}, {"scalar", rush::full({}, 2.5)}, {"empty", rush::zeros({0, 3})}},
+             path_);
+  for (const bool mmap : {false, true}) {
+    const auto read = rush::load(path_, mmap);
+    ASSERT_EQ(read.size(), 4u);
+    EXPECT_EQ(read[1].first, "turned");
+    EXPECT_EQ(read[0].second.dtype(), rush::kInt64);
+    EXPECT_EQ(rush::sum(read[0].second != base).item<int64_t>(), 0);
+    EXPECT_EQ(rush::sum(read[1].second != turned).item<int64_t>(), 0);
+    EXPECT_FALSE(read[1].second.is_contiguous());
+    EXPECT_EQ(read[0].second.data_ptr(), read[1].second.data_ptr());
+    EXPECT_EQ(read[2].second.item<double>(), 2.5);
+    EXPECT_EQ(read[3].second.size(1), 3);
+    read[0].second.data<int64_t>()[0] = 7;  // stays in this process, mapped or not
+  }
+}
+
+TEST_F(TensorFile, NamesWhatLiesDeeper) {
+  const auto weight = make_tensor(std::string(8, '\0'), {2});
+  save(make_dict({{"model", make_dict({{"weight", weight}})}, {"list", make_list({1, weight})}}), path_.string());
+  const auto read = rush::load(path_);
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read[0].first, "model.weight");
+  EXPECT_EQ(read[1].first, "list.1");
+}
+
+TEST_F(TensorFile, OddBoolsBecomeTrue) {
+  auto tensor = make_tensor("\0\1\2\xff"s, {4});
+  tensor->dtype = tensor->storage->dtype = "bool";
+  save(make_dict({{"b", tensor}}), path_.string());
+  for (const bool mmap : {false, true}) EXPECT_EQ(rush::sum(rush::load(path_, mmap)[0].second).item<int64_t>(), 3);
 }
 
 }  // namespace

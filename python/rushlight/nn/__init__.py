@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import functional, init, modules
+from . import functional, init, modules, utils
 from .modules import *
 from .modules.module import Module
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter

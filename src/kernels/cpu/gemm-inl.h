@@ -282,15 +282,22 @@ HWY_NOINLINE void merge_tile(const T* tile, int64_t width, int64_t rows, int64_t
                              int64_t j0, T beta) {
   const hn::ScalableTag<T> d;
   constexpr int64_t N = kLanes<T>;
+  T* const c0 = result.data() + i0 * result.row();
   for (int64_t j = 0; j < cols;) {
     const int64_t run = std::min(result.run(j0 + j), cols - j);
-    T* c = result.data() + i0 * result.row() + result.offset(j0 + j);
+    if (run == 1) {  // then probably for all columns
+      int64_t offsets[kPanel<T>];
+      for (int64_t x = j; x < cols; ++x) offsets[x] = result.offset(j0 + x);
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t x = j; x < cols; ++x) {
+          T& c = c0[i * result.row() + offsets[x]];
+          c = beta == 0 ? tile[i * width + x] : tile[i * width + x] + beta * c;
+        }
+      return;
+    }
+    T* c = c0 + result.offset(j0 + j);
     for (int64_t i = 0; i < rows; ++i, c += result.row()) {
       const T* from = tile + i * width + j;
-      if (run == 1) {
-        *c = beta == 0 ? *from : *from + beta * *c;
-        continue;
-      }
       for (int64_t x = 0; x < run; x += N) {
         const int64_t count = std::min(run - x, N);
         auto v = hn::LoadU(d, from + x);  // the tile has room for whole vectors
@@ -336,6 +343,7 @@ void split(int64_t n, int64_t parts, const Body& body) {
 template <class T, class S, class Columns, class Result>
 void multiply(int64_t m, int64_t n, int64_t k, Strided<const S> a, const Columns& columns, const Result& result,
               T alpha, T beta, Bias<T> bias) {
+  if (m == 0 || n == 0) return;
   constexpr int64_t N = kLanes<T>, P = kPanel<T>;
   const int64_t n_panels = ceil_div(n, P);
   const int64_t depth = k == 0 ? 0 : ceil_div(k, ceil_div(k, kMaxDepth<T>));  // of a K block
@@ -384,7 +392,7 @@ void multiply(int64_t m, int64_t n, int64_t k, Strided<const S> a, const Columns
           const bool first = k0 + kb == 0, last = k0 + kb + kc >= k;
           for (int64_t jp = jp_lo; jp < jp_hi; ++jp) {
             const int64_t cols = std::min(P, n - jp * P), width = cols > N ? P : N;
-            if (cols < width || !columns.direct(k0 + kb, jp * P))
+            if (kc > 0 && (cols < width || !columns.direct(k0 + kb, jp * P)))
               columns.pack(k0 + kb, kc, jp * P, cols, width, packed_b + (jp - jp_lo) * P * depth);
           }
           for (int64_t p = p_lo; p < p_hi; ++p) {

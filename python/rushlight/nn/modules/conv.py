@@ -143,7 +143,7 @@ class _ConvNd(Module):
 
 
 class _Conv(_ConvNd):
-    """The constructor and ``forward`` of the three convolutions; they give `_dims` and `_convolve`."""
+    """The constructor and ``forward`` of the three convolutions; they give `_dims` and `_function`."""
 
     def __init__(
         self,
@@ -177,10 +177,11 @@ class _Conv(_ConvNd):
         )
 
     def _conv_forward(self, input, weight, bias):
+        convolve = getattr(F, self._function)
         if self.padding_mode == "zeros":
-            return self._convolve(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
+            return convolve(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
         padded = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
-        return self._convolve(padded, weight, bias, self.stride, 0, self.dilation, self.groups)
+        return convolve(padded, weight, bias, self.stride, 0, self.dilation, self.groups)
 
     def forward(self, input):
         return self._conv_forward(input, self.weight, self.bias)
@@ -199,7 +200,7 @@ class Conv1d(_Conv):
     """
 
     _dims = 1
-    _convolve = staticmethod(F.conv1d)
+    _function = "conv1d"
 
 
 class Conv2d(_Conv):
@@ -210,7 +211,7 @@ class Conv2d(_Conv):
     """
 
     _dims = 2
-    _convolve = staticmethod(F.conv2d)
+    _function = "conv2d"
 
 
 class Conv3d(_Conv):
@@ -221,7 +222,7 @@ class Conv3d(_Conv):
     """
 
     _dims = 3
-    _convolve = staticmethod(F.conv3d)
+    _function = "conv3d"
 
 
 class _ConvTransposeNd(_ConvNd):
@@ -289,7 +290,7 @@ class _ConvTransposeNd(_ConvNd):
         output_padding = self._output_padding(
             input, output_size, self.stride, self.padding, self.kernel_size, self._dims, self.dilation
         )
-        return self._convolve(
+        return getattr(F, self._function)(
             input, self.weight, self.bias, self.stride, self.padding, output_padding, self.groups, self.dilation
         )
 
@@ -305,21 +306,21 @@ class ConvTranspose1d(_ConvTransposeNd):
     """
 
     _dims = 1
-    _convolve = staticmethod(F.conv_transpose1d)
+    _function = "conv_transpose1d"
 
 
 class ConvTranspose2d(_ConvTransposeNd):
     """The transpose of ``Conv2d``; arguments and formulas are those of ``ConvTranspose1d``, for each dimension."""
 
     _dims = 2
-    _convolve = staticmethod(F.conv_transpose2d)
+    _function = "conv_transpose2d"
 
 
 class ConvTranspose3d(_ConvTransposeNd):
     """The transpose of ``Conv3d``; arguments and formulas are those of ``ConvTranspose1d``, for each dimension."""
 
     _dims = 3
-    _convolve = staticmethod(F.conv_transpose3d)
+    _function = "conv_transpose3d"
 
 
 class _LazyConv(LazyModuleMixin):

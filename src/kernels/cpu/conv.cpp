@@ -1,0 +1,701 @@
+// Convolutions as matrix products without an im2col buffer, on the engine of gemm-inl.h.
+//
+// Forward: y[channel][image, pixel] = weight[channel][k] * patches[k][image, pixel] with k = (input channel, tap);
+// panels of patches are packed straight from x. Backward for data is the same product with grad_y's patches, once for
+// each residue of the input position modulo the stride, each with the taps that reach it: no multiplication by the
+// zeros between strided positions. Backward for the weight multiplies elements of x, read where they lie in a padded
+// copy, with panels of grad_y. With one input channel a group (depthwise) the loops go over rows directly.
+#include "kernels/cpu/conv.h"
+
+#include <algorithm>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "kernels/cpu/scratch.h"
+#include "rushlight/parallel.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/conv.cpp"
+#include <hwy/foreach_target.h>
+//
+#include "kernels/cpu/gemm-inl.h"
+
+#ifndef RUSH_CONV_CPP
+#define RUSH_CONV_CPP
+namespace rush::cpu {
+namespace {
+
+int64_t volume(const Extent& e) { return e[0] * e[1] * e[2]; }
+
+// Which elements a sum over taps reads: position q of `grid` reads source position q * step + offset of each tap.
+struct Gather {
+  Extent source, grid, step;
+  std::vector<Extent> offsets;
+  std::vector<int64_t> taps;  // which tap of the kernel an offset belongs to
+};
+
+Gather forward_gather(const Convolution& c) {
+  Gather g{c.input, c.output, c.stride, {}, {}};
+  for (int64_t z = 0; z < c.kernel[0]; ++z)
+    for (int64_t y = 0; y < c.kernel[1]; ++y)
+      for (int64_t x = 0; x < c.kernel[2]; ++x) {
+        g.offsets.push_back(
+            {z * c.dilation[0] - c.padding[0], y * c.dilation[1] - c.padding[1], x * c.dilation[2] - c.padding[2]});
+        g.taps.push_back(static_cast<int64_t>(g.taps.size()));
+      }
+  if (volume(c.kernel) == 1 && c.padding == Extent{0, 0, 0} && c.stride == Extent{1, 1, 1} && c.input == c.output) {
+    g.source = g.grid = {1, 1, volume(c.input)};  // rows need not be told apart
+  }
+  return g;
+}
+
+// Input positions phase + q * stride get their gradient from grad_y at q + offset.
+Gather backward_gather(const Convolution& c, const Extent& phase) {
+  Gather g{c.output, {}, {1, 1, 1}, {}, {}};
+  std::vector<int64_t> taps[3];
+  for (int d = 0; d < 3; ++d) {
+    g.grid[d] = (c.input[d] - phase[d] + c.stride[d] - 1) / c.stride[d];
+    for (int64_t k = 0; k < c.kernel[d]; ++k)
+      if ((phase[d] + c.padding[d] - k * c.dilation[d]) % c.stride[d] == 0) taps[d].push_back(k);
+  }
+  const auto offset = [&](int d, int64_t k) { return (phase[d] + c.padding[d] - k * c.dilation[d]) / c.stride[d]; };
+  for (const int64_t z : taps[0])
+    for (const int64_t y : taps[1])
+      for (const int64_t x : taps[2]) {
+        g.offsets.push_back({offset(0, z), offset(1, y), offset(2, x)});
+        g.taps.push_back((z * c.kernel[1] + y) * c.kernel[2] + x);
+      }
+  return g;
+}
+
+// Calls body(phase) for each residue that an input position can have modulo the stride.
+template <class Body>
+void for_each_phase(const Convolution& c, const Body& body) {
+  for (int64_t z = 0; z < std::min(c.stride[0], c.input[0]); ++z)
+    for (int64_t y = 0; y < std::min(c.stride[1], c.input[1]); ++y)
+      for (int64_t x = 0; x < std::min(c.stride[2], c.input[2]); ++x) body(Extent{z, y, x});
+}
+
+// Which w in [0, count) satisfy 0 <= start + w * step < size: [lo, hi).
+struct Range {
+  int64_t lo, hi;
+};
+Range inside(int64_t start, int64_t step, int64_t size, int64_t count) {
+  const int64_t lo = start >= 0 ? 0 : std::min(count, (-start + step - 1) / step);
+  const int64_t hi = start >= size ? 0 : std::min(count, (size - start + step - 1) / step);
+  return {lo, std::max(lo, hi)};
+}
+
+template <class T>
+struct Arguments {
+  const Convolution& conv;
+  const T* x;  // what is read: x or grad_y
+  const T* w;  // the other operand: weight or grad_y
+  const T* bias;
+  T* out;
+};
+
+// Where results lie: position q of `grid` at origin + q * stride of an image of `size`.
+template <class T>
+struct Placement {
+  T* data_;
+  int64_t image, channel;  // strides
+  Extent size, origin, stride, grid;
+  int64_t pixels;
+  bool dense;
+
+  int64_t offset(int64_t j) const {
+    const int64_t n = j / pixels, q = j - n * pixels;
+    if (dense) return n * image + q;
+    const int64_t z = q / (grid[1] * grid[2]), y = q / grid[2] % grid[1], x = q % grid[2];
+    return n * image + ((origin[0] + z * stride[0]) * size[1] + origin[1] + y * stride[1]) * size[2] + origin[2] +
+           x * stride[2];
+  }
+  int64_t run(int64_t j) const {
+    if (dense) return pixels - j % pixels;
+    return stride[2] == 1 ? grid[2] - j % grid[2] : 1;
+  }
+  T* data() const { return data_; }
+  int64_t row() const { return channel; }
+};
+
+}  // namespace
+}  // namespace rush::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace rush::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+// For each of `lines`: to[0, len) = from[0], from[step], ..., zero outside [range.lo, range.hi).
+template <class T>
+HWY_NOINLINE void copy_lines(const T* from, int64_t from_line, int64_t step, T* to, int64_t to_line, int64_t lines,
+                             int64_t len, Range range) {
+  const hn::ScalableTag<T> d;
+  constexpr int64_t N = kLanes<T>;
+  if (step > 2 || (!kHasMasks && (step == 2 || range.lo > 0 || range.hi < len || len % N != 0))) {
+    for (int64_t l = 0; l < lines; ++l, from += from_line, to += to_line) {
+      for (int64_t w = 0; w < range.lo; ++w) to[w] = T(0);
+      for (int64_t w = range.lo; w < range.hi; ++w) to[w] = from[w * step];
+      for (int64_t w = range.hi; w < len; ++w) to[w] = T(0);
+    }
+    return;
+  }
+  const auto first = [&](int64_t n)
+                         HWY_ATTR { return hn::FirstN(d, static_cast<size_t>(std::clamp<int64_t>(n, 0, N))); };
+  for (int64_t v = 0; v < len; v += N) {
+    const int64_t count = std::min(N, len - v), lo = range.lo - v, hi = range.hi - v;
+    T* out = to + v;
+    if (hi <= 0 || lo >= count) {
+      for (int64_t l = 0; l < lines; ++l, out += to_line) store_first(d, hn::Zero(d), out, count);
+    } else if (step == 1) {
+      const T* in = from + v;
+      if (lo <= 0 && hi >= N && count == N) {
+        for (int64_t l = 0; l < lines; ++l, in += from_line, out += to_line) hn::StoreU(hn::LoadU(d, in), d, out);
+      } else {
+        const auto mask = hn::AndNot(first(lo), first(hi)), whole = first(count);
+        for (int64_t l = 0; l < lines; ++l, in += from_line, out += to_line)
+          hn::BlendedStore(hn::MaskedLoad(mask, d, in), whole, d, out);
+      }
+    } else {
+      const T* in = from + 2 * v;
+      const auto low = hn::AndNot(first(2 * lo), first(2 * hi - 1));
+      const auto high = hn::AndNot(first(2 * lo - N), first(2 * hi - 1 - N)), whole = first(count);
+      for (int64_t l = 0; l < lines; ++l, in += from_line, out += to_line) {
+        const auto a = hn::MaskedLoad(low, d, in), b = hn::MaskedLoad(high, d, in + N);
+        hn::BlendedStore(hn::ConcatEven(d, b, a), whole, d, out);
+      }
+    }
+  }
+}
+
+// The patches of a convolution as the engine's right operand.
+template <class T>
+struct Patches {
+  const T* x;
+  int64_t image, channel;
+  const Gather& gather;
+
+  void pack(int64_t k0, int64_t depth, int64_t j0, int64_t valid, int64_t width, T* out) const {
+    const auto& [source, grid, step, offsets, taps] = gather;
+    const auto tap_count = static_cast<int64_t>(offsets.size());
+    const int64_t pixels = volume(grid);
+    for (int64_t col = 0; col < valid;) {
+      const int64_t n = (j0 + col) / pixels, q = (j0 + col) % pixels;
+      const int64_t qz = q / (grid[1] * grid[2]), qy = q / grid[2] % grid[1], qx = q % grid[2];
+      const int64_t len = std::min(valid - col, grid[2] - qx);
+      const int64_t c0 = k0 / tap_count;
+      for (int64_t tap = 0; tap < tap_count; ++tap) {
+        const int64_t c = c0 * tap_count + tap < k0 ? c0 + 1 : c0, k = c * tap_count + tap;
+        if (k >= k0 + depth) continue;
+        const int64_t lines = (k0 + depth - k - 1) / tap_count + 1;
+        const int64_t z = qz * step[0] + offsets[tap][0], y = qy * step[1] + offsets[tap][1],
+                      x0 = qx * step[2] + offsets[tap][2];
+        Range range = inside(x0, step[2], source[2], len);
+        if (z < 0 || z >= source[0] || y < 0 || y >= source[1]) range = {0, 0};
+        copy_lines(x + n * image + c * channel + (z * source[1] + y) * source[2] + x0, channel, step[2],
+                   out + (k - k0) * width + col, tap_count * width, lines, len, range);
+      }
+      col += len;
+    }
+  }
+  const T* direct(int64_t, int64_t) const { return nullptr; }
+  int64_t row() const { return 0; }
+};
+
+// ---- one input channel a group --------------------------------------------------------------------------------------
+
+// A copy of a plane that covers every position which a gather reads, zeros outside.
+template <class T>
+struct Padded {
+  Extent lowest, size;
+  int64_t row, plane;  // strides
+  int64_t slack;       // lets whole vectors start at any element that is read
+
+  explicit Padded(const Gather& g) {
+    for (int d = 0; d < 3; ++d) {
+      int64_t low = 0, high = 0;
+      for (const Extent& offset : g.offsets) {
+        low = std::min(low, offset[d]);
+        high = std::max(high, offset[d]);
+      }
+      lowest[d] = low;
+      size[d] = (g.grid[d] - 1) * g.step[d] + high - low + 1;
+    }
+    row = size[2];
+    plane = size[1] * row;
+    slack = 5 * kLanes<T> * g.step[2];
+  }
+  int64_t numel() const { return size[0] * plane + slack; }
+
+  void fill(const T* from, const Extent& source, T* to) const {
+    for (int64_t z = 0; z < size[0]; ++z)
+      for (int64_t y = 0; y < size[1]; ++y) {
+        const int64_t sz = z + lowest[0], sy = y + lowest[1];
+        Range range = inside(lowest[2], 1, source[2], size[2]);
+        if (sz < 0 || sz >= source[0] || sy < 0 || sy >= source[1]) range = {0, 0};
+        copy_lines(from + (sz * source[1] + sy) * source[2] + lowest[2], 0, 1, to + z * plane + y * row, 0, 1, size[2],
+                   range);
+      }
+  }
+  int64_t at(const Extent& offset) const {
+    return (offset[0] - lowest[0]) * plane + (offset[1] - lowest[1]) * row + offset[2] - lowest[2];
+  }
+};
+
+// Elements 0, step, 2 * step ... as a vector.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> load_steps(D d, const T* from, int64_t step) {
+  if (step == 1) return hn::LoadU(d, from);
+  constexpr int64_t N = kLanes<T>;
+  if (step == 2) return hn::ConcatEven(d, hn::LoadU(d, from + N), hn::LoadU(d, from));
+  HWY_ALIGN T lanes[N];
+  for (int64_t i = 0; i < N; ++i) lanes[i] = from[i * step];
+  return hn::Load(d, lanes);
+}
+
+// Adds to each of `count` positions of a row the taps of one padded plane.
+template <class T>
+HWY_NOINLINE void add_taps(const T* plane, const int64_t* at, const T* w, int64_t taps, int64_t step, int64_t count,
+                           T* sums) {
+  const hn::ScalableTag<T> d;
+  constexpr int64_t N = kLanes<T>;
+  int64_t i = 0;
+  for (; i + 2 * N < count; i += 4 * N) {
+    auto s0 = hn::LoadU(d, sums + i), s1 = hn::LoadU(d, sums + i + N), s2 = hn::LoadU(d, sums + i + 2 * N),
+         s3 = hn::LoadU(d, sums + i + 3 * N);
+    for (int64_t t = 0; t < taps; ++t) {
+      const T* from = plane + at[t] + i * step;
+      const auto weight = hn::Set(d, w[t]);
+      s0 = hn::MulAdd(load_steps(d, from, step), weight, s0);
+      s1 = hn::MulAdd(load_steps(d, from + N * step, step), weight, s1);
+      s2 = hn::MulAdd(load_steps(d, from + 2 * N * step, step), weight, s2);
+      s3 = hn::MulAdd(load_steps(d, from + 3 * N * step, step), weight, s3);
+    }
+    hn::StoreU(s0, d, sums + i);
+    hn::StoreU(s1, d, sums + i + N);
+    hn::StoreU(s2, d, sums + i + 2 * N);
+    hn::StoreU(s3, d, sums + i + 3 * N);
+  }
+  for (; i < count; i += N) {
+    auto s = hn::LoadU(d, sums + i);
+    for (int64_t t = 0; t < taps; ++t)
+      s = hn::MulAdd(load_steps(d, plane + at[t] + i * step, step), hn::Set(d, w[t]), s);
+    hn::StoreU(s, d, sums + i);
+  }
+}
+
+// Output channel c of image n sums over `per` source channels, from c * per / mult on, each with its own taps.
+template <class T>
+void depthwise(const Arguments<T>& a, const Gather& g, int64_t channels, int64_t per, int64_t mult,
+               const Placement<T>& place) {
+  if (volume(g.grid) == 0) return;
+  const Padded<T> padded(g);
+  const auto taps = static_cast<int64_t>(g.taps.size());
+  const int64_t kernel = volume(a.conv.kernel), source = volume(g.source), source_channels = channels * per / mult;
+  std::vector<int64_t> at(g.taps.size());
+  for (size_t t = 0; t < at.size(); ++t) at[t] = padded.at(g.offsets[t]);
+  const int64_t width = g.grid[2], work = volume(g.grid) * std::max<int64_t>(1, taps * per);
+  parallel_for(0, a.conv.batch * channels, std::max<int64_t>(1, (1 << 16) / work), [&](int64_t lo, int64_t hi) {
+    T* const planes = scratch<T>(Scratch::gather, per * padded.numel());
+    T* const weights = scratch<T>(Scratch::operand, per * taps);
+    T* const sums = scratch<T>(Scratch::c, width + 4 * kLanes<T>);
+    for (int64_t item = lo; item < hi; ++item) {
+      const int64_t n = item / channels, c = item % channels, first = c * per / mult;
+      for (int64_t s = 0; s < per; ++s) {
+        padded.fill(a.x + (n * source_channels + first + s) * source, g.source, planes + s * padded.numel());
+        const int64_t owner = per == 1 ? c : first + s;  // the output channel of the convolution: the weight's row
+        for (int64_t t = 0; t < taps; ++t) weights[s * taps + t] = a.w[owner * kernel + g.taps[static_cast<size_t>(t)]];
+      }
+      T* const out = place.data_ + n * place.image + c * place.channel;
+      for (int64_t z = 0; z < g.grid[0]; ++z)
+        for (int64_t y = 0; y < g.grid[1]; ++y) {
+          std::fill_n(sums, width + 4 * kLanes<T>, a.bias ? a.bias[c] : T(0));
+          for (int64_t s = 0; s < per; ++s)
+            add_taps(planes + s * padded.numel() + z * g.step[0] * padded.plane + y * g.step[1] * padded.row, at.data(),
+                     weights + s * taps, taps, g.step[2], width, sums);
+          T* const to = out + place.offset((z * g.grid[1] + y) * width);
+          for (int64_t x = 0; x < width; ++x) to[x * place.stride[2]] = sums[x];
+        }
+    }
+  });
+}
+
+// sum of a[i] * b[i * step], lane by lane, added to `sum`.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> add_dot(D d, const T* a, const T* b, int64_t step, int64_t count, hn::Vec<D> sum) {
+  constexpr int64_t N = kLanes<T>;
+  int64_t i = 0;
+  for (; i + N <= count; i += N) sum = hn::MulAdd(hn::LoadU(d, a + i), load_steps(d, b + i * step, step), sum);
+  if (i < count) {
+    const auto rest = hn::FirstN(d, static_cast<size_t>(count - i));
+    sum = hn::MulAdd(load_first(d, a + i, count - i), hn::IfThenElseZero(rest, load_steps(d, b + i * step, step)), sum);
+  }
+  return sum;
+}
+
+template <class T>
+HWY_NOINLINE void depthwise_weight(const Arguments<T>& a, const Gather& g, int64_t lo, int64_t hi) {
+  const hn::ScalableTag<T> d;
+  constexpr int64_t N = kLanes<T>;
+  const Convolution& conv = a.conv;
+  const Padded<T> padded(g);
+  const auto taps = static_cast<int64_t>(g.taps.size());
+  const int64_t mult = conv.out_channels / conv.in_channels, pixels = volume(g.grid), source = volume(g.source);
+  T* const plane = scratch<T>(Scratch::gather, padded.numel());
+  T* const sums = scratch<T>(Scratch::c, taps * N);
+  for (int64_t c = lo; c < hi; ++c) {
+    std::fill_n(sums, taps * N, T(0));
+    for (int64_t n = 0; n < conv.batch; ++n) {
+      padded.fill(a.x + (n * conv.in_channels + c / mult) * source, g.source, plane);
+      const T* grad = a.w + (n * conv.out_channels + c) * pixels;
+      for (int64_t z = 0; z < g.grid[0]; ++z)
+        for (int64_t y = 0; y < g.grid[1]; ++y, grad += g.grid[2])
+          for (int64_t t = 0; t < taps; ++t) {
+            const T* from = plane + z * g.step[0] * padded.plane + y * g.step[1] * padded.row +
+                            padded.at(g.offsets[static_cast<size_t>(t)]);
+            hn::StoreU(add_dot(d, grad, from, g.step[2], g.grid[2], hn::LoadU(d, sums + t * N)), d, sums + t * N);
+          }
+    }
+    for (int64_t t = 0; t < taps; ++t) a.out[c * taps + t] = hn::GetLane(hn::SumOfLanes(d, hn::LoadU(d, sums + t * N)));
+  }
+}
+
+// ---- the gradient of the weight -------------------------------------------------------------------------------------
+
+// c (R, V vectors) += sum over pixels of a's element for each row times b's row of the pixel. Row r's elements start at
+// offsets[r] and run through `planes` planes of `rows` rows of `inner` pixels.
+template <class T>
+struct WeightTile {
+  const T* a;
+  const int64_t* offsets;
+  int64_t planes, plane, rows, row, inner, step;
+  const T* b;
+  T* c;
+  int64_t c_row;
+};
+
+template <class T, int R, int V>
+HWY_NOINLINE void weight_kernel(const WeightTile<T>& t) {
+  const hn::ScalableTag<T> d;
+  using Vec = hn::Vec<decltype(d)>;
+  constexpr int64_t N = kLanes<T>;
+  Vec sum[R][V];
+  int64_t offset[R];
+#pragma GCC unroll 16
+  for (int i = 0; i < R; ++i) {
+    offset[i] = t.offsets[i];
+#pragma GCC unroll 2
+    for (int v = 0; v < V; ++v) sum[i][v] = hn::LoadU(d, t.c + i * t.c_row + v * N);
+  }
+  const T* HWY_RESTRICT b = t.b;
+  const int64_t step = t.step;
+  for (int64_t z = 0; z < t.planes; ++z)
+    for (int64_t y = 0; y < t.rows; ++y) {
+      const T* HWY_RESTRICT a = t.a + z * t.plane + y * t.row;
+      for (int64_t k = t.inner; k > 0; --k) {
+        Vec bv[V];
+#pragma GCC unroll 2
+        for (int v = 0; v < V; ++v) bv[v] = hn::LoadU(d, b + v * N);
+#pragma GCC unroll 16
+        for (int i = 0; i < R; ++i) {
+          const Vec av = hn::Set(d, a[offset[i]]);
+#pragma GCC unroll 2
+          for (int v = 0; v < V; ++v) sum[i][v] = hn::MulAdd(av, bv[v], sum[i][v]);
+        }
+        a += step;
+        b += V * N;
+      }
+    }
+#pragma GCC unroll 16
+  for (int i = 0; i < R; ++i) {
+#pragma GCC unroll 2
+    for (int v = 0; v < V; ++v) hn::StoreU(sum[i][v], d, t.c + i * t.c_row + v * N);
+  }
+}
+
+template <class T>
+HWY_INLINE void run_weight_tile(const WeightTile<T>& t, int rows, int vectors) {
+  using Kernel = void (*)(const WeightTile<T>&);
+  static constexpr Kernel kernels[kMaxRows / 2 + 1][2] = {
+    {weight_kernel<T, 1, 1>, weight_kernel<T, 1, 2>},
+    {weight_kernel<T, 2, 1>, weight_kernel<T, 2, 2>},
+    {weight_kernel<T, 4, 1>, weight_kernel<T, 4, 2>},
+    {weight_kernel<T, 6, 1>, weight_kernel<T, 6, 2>},
+#if HWY_CAP_GE512 || HWY_ARCH_ARM_A64
+    {weight_kernel<T, 8, 1>, weight_kernel<T, 8, 2>},
+    {weight_kernel<T, 10, 1>, weight_kernel<T, 10, 2>},
+    {weight_kernel<T, 12, 1>, weight_kernel<T, 12, 2>},
+    {weight_kernel<T, 14, 1>, weight_kernel<T, 14, 2>},
+#endif
+  };
+  kernels[rows / 2][vectors - 1](t);
+}
+
+// Tasks are blocks of input channels and slices of the batch. Each sums its images in order into a piece of memory of
+// its own, laid out (input channel, tap) by output channel; the slices are summed at the end. The division depends on
+// the sizes only.
+template <class T>
+void weight_gradient(const Arguments<T>& a, const Gather& g) {
+  constexpr int64_t N = kLanes<T>, P = kPanel<T>;
+  const Convolution& conv = a.conv;
+  const Padded<T> padded(g);
+  const int64_t taps = volume(conv.kernel), pixels = volume(g.grid), source = volume(g.source);
+  const int64_t in = conv.in_channels / conv.groups, out = conv.out_channels / conv.groups;
+  const int64_t blocks = ceil_div(in, std::max<int64_t>(1, 6 * kMaxRows / taps)), block = ceil_div(in, blocks);
+  const int64_t panels = ceil_div(out, P), capacity = (block * taps + kMaxRows) * panels * P;
+  const int64_t wave = std::clamp<int64_t>((4 << 20) / (conv.groups * panels * P * pixels), 1, conv.batch);
+  const int64_t slices = std::clamp<int64_t>(16 / (conv.groups * blocks), 1, wave);
+  const int64_t tasks = slices * conv.groups * blocks;
+
+  T* const sums = scratch<T>(Scratch::c, tasks * capacity);
+  std::fill_n(sums, tasks * capacity, T(0));
+  T* const grads = scratch<T>(Scratch::operand, wave * conv.groups * panels * pixels * P);
+  const auto width_of = [&](int64_t panel) { return out - panel * P > N ? P : N; };
+
+  for (int64_t wave0 = 0; wave0 < conv.batch; wave0 += wave) {
+    const int64_t images = std::min(wave, conv.batch - wave0);
+    parallel_for(0, images * conv.groups * panels, std::max<int64_t>(1, (1 << 15) / (pixels * P)),
+                 [&](int64_t lo, int64_t hi) {
+                   for (int64_t i = lo; i < hi; ++i) {
+                     const int64_t panel = i % panels, group = i / panels % conv.groups, n = i / panels / conv.groups;
+                     const T* from = a.w + ((wave0 + n) * conv.out_channels + group * out + panel * P) * pixels;
+                     pack_panel<T, T>(from, pixels, 1, std::min(P, out - panel * P), width_of(panel), pixels,
+                                      grads + i * pixels * P);
+                   }
+                 });
+    parallel_for(0, tasks, 1, [&](int64_t lo, int64_t hi) {
+      for (int64_t task = lo; task < hi; ++task) {
+        const int64_t c0 = task % blocks * block, channels = std::min(block, in - c0);
+        const int64_t group = task / blocks % conv.groups, slice = task / blocks / conv.groups;
+        if (channels <= 0) continue;
+        const int64_t rows = channels * taps, R = panel_rows(rows);
+        T* const planes = scratch<T>(Scratch::gather, channels * padded.numel());
+        for (int64_t n = images * slice / slices; n < images * (slice + 1) / slices; ++n) {
+          for (int64_t c = 0; c < channels; ++c)
+            padded.fill(a.x + ((wave0 + n) * conv.in_channels + group * in + c0 + c) * source, g.source,
+                        planes + c * padded.numel());
+          for (int64_t r0 = 0; r0 < rows; r0 += R) {
+            int64_t offsets[kMaxRows];
+            for (int64_t r = 0; r < R; ++r) {
+              const int64_t row = std::min(r0 + r, rows - 1);
+              offsets[r] = row / taps * padded.numel() + padded.at(g.offsets[static_cast<size_t>(row % taps)]);
+            }
+            for (int64_t panel = 0; panel < panels; ++panel) {
+              const WeightTile<T> tile{planes,
+                                       offsets,
+                                       g.grid[0],
+                                       g.step[0] * padded.plane,
+                                       g.grid[1],
+                                       g.step[1] * padded.row,
+                                       g.grid[2],
+                                       g.step[2],
+                                       grads + ((n * conv.groups + group) * panels + panel) * pixels * P,
+                                       sums + task * capacity + r0 * panels * P + panel * P,
+                                       panels * P};
+              run_weight_tile(tile, kernel_rows(std::min(R, rows - r0)), width_of(panel) > N ? 2 : 1);
+            }
+          }
+        }
+      }
+    });
+  }
+  parallel_for(0, conv.groups * in, std::max<int64_t>(1, (1 << 14) / (taps * out)), [&](int64_t lo, int64_t hi) {
+    for (int64_t i = lo; i < hi; ++i) {
+      const int64_t group = i / in, c = i % in;
+      for (int64_t tap = 0; tap < taps; ++tap)
+        for (int64_t o = 0; o < out; ++o) {
+          T sum = 0;
+          for (int64_t slice = 0; slice < slices; ++slice)
+            sum += sums[((slice * conv.groups + group) * blocks + c / block) * capacity +
+                        (c % block * taps + tap) * panels * P + o];
+          a.out[((group * out + o) * in + c) * taps + tap] = sum;
+        }
+    }
+  });
+}
+
+// ---- entry points ---------------------------------------------------------------------------------------------------
+
+template <class T>
+Placement<T> placement(T* out, int64_t channels, const Extent& size, const Extent& origin, const Extent& stride,
+                       const Extent& grid) {
+  const bool dense = stride == Extent{1, 1, 1} && volume(grid) == volume(size);
+  return {out, channels * volume(size), volume(size), size, origin, stride, grid, volume(grid), dense};
+}
+
+template <class Body>
+void for_groups(int64_t groups, const Body& body) {
+  if (groups == 1) return body(int64_t{0});
+  parallel_for(0, groups, 1, [&](int64_t lo, int64_t hi) {
+    for (int64_t g = lo; g < hi; ++g) body(g);
+  });
+}
+
+bool is_depthwise(const Convolution& c) {
+  return c.groups > 1 && c.in_channels == c.groups && c.out_channels <= 4 * c.groups;
+}
+
+template <class T>
+void forward(const Arguments<T>& a) {
+  const Convolution& c = a.conv;
+  const Gather gather = forward_gather(c);
+  const Placement<T> place = placement(a.out, c.out_channels, c.output, {0, 0, 0}, {1, 1, 1}, c.output);
+  if (is_depthwise(c)) {
+    depthwise(a, gather, c.out_channels, 1, c.out_channels / c.groups, place);
+    return;
+  }
+  const int64_t in = c.in_channels / c.groups, out = c.out_channels / c.groups, taps = volume(c.kernel),
+                depth = in * taps;
+  for_groups(c.groups, [&](int64_t g) {
+    Placement<T> result = place;
+    result.data_ += g * out * place.channel;
+    const int64_t source = volume(c.input);
+    const Patches<T> patches{a.x + g * in * source, c.in_channels * source, source, gather};
+    multiply<T, T>(out, c.batch * place.pixels, depth, {a.w + g * out * depth, depth, 1}, patches, result, T(1), T(0),
+                   {a.bias ? a.bias + g * out : nullptr, nullptr});
+  });
+}
+
+template <class T>
+void backward_data(const Arguments<T>& a) {
+  const Convolution& c = a.conv;
+  const int64_t in = c.in_channels / c.groups, out = c.out_channels / c.groups, kernel = volume(c.kernel);
+  for_each_phase(c, [&](const Extent& phase) {
+    const Gather gather = backward_gather(c, phase);
+    const Placement<T> place = placement(a.out, c.in_channels, c.input, phase, c.stride, gather.grid);
+    if (is_depthwise(c)) {
+      depthwise(a, gather, c.in_channels, out, 1, place);
+      return;
+    }
+    const auto taps = static_cast<int64_t>(gather.taps.size());
+    for_groups(c.groups, [&](int64_t g) {
+      T* const weights = scratch<T>(Scratch::operand, in * out * taps);  // (input channel, output channel, tap)
+      for (int64_t i = 0; i < in; ++i)
+        for (int64_t o = 0; o < out; ++o)
+          for (int64_t t = 0; t < taps; ++t)
+            weights[(i * out + o) * taps + t] =
+                a.w[((g * out + o) * in + i) * kernel + gather.taps[static_cast<size_t>(t)]];
+      Placement<T> result = place;
+      result.data_ += g * in * place.channel;
+      const int64_t source = volume(c.output);
+      const Patches<T> patches{a.x + g * out * source, c.out_channels * source, source, gather};
+      multiply<T, T>(in, c.batch * place.pixels, out * taps, {weights, out * taps, 1}, patches, result, T(1), T(0),
+                     {a.bias ? a.bias + g * in : nullptr, nullptr});
+    });
+  });
+}
+
+template <class T>
+void backward_weight(const Arguments<T>& a) {
+  const Convolution& c = a.conv;
+  const Gather gather = forward_gather(c);
+  if (c.batch == 0 || volume(c.output) == 0) {
+    std::fill_n(a.out, c.out_channels * (c.in_channels / c.groups) * volume(c.kernel), T(0));
+  } else if (is_depthwise(c)) {
+    parallel_for(0, c.out_channels, 1, [&](int64_t lo, int64_t hi) { depthwise_weight(a, gather, lo, hi); });
+  } else if (c.in_channels > 0 && c.out_channels > 0) {
+    weight_gradient(a, gather);
+  }
+}
+
+void forward_float(const Arguments<float>& a) { forward(a); }
+void forward_double(const Arguments<double>& a) { forward(a); }
+void backward_data_float(const Arguments<float>& a) { backward_data(a); }
+void backward_data_double(const Arguments<double>& a) { backward_data(a); }
+void backward_weight_float(const Arguments<float>& a) { backward_weight(a); }
+void backward_weight_double(const Arguments<double>& a) { backward_weight(a); }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace rush::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rush::cpu {
+namespace {
+HWY_EXPORT(forward_float);
+HWY_EXPORT(forward_double);
+HWY_EXPORT(backward_data_float);
+HWY_EXPORT(backward_data_double);
+HWY_EXPORT(backward_weight_float);
+HWY_EXPORT(backward_weight_double);
+
+int64_t input_numel(const Convolution& c) { return c.batch * c.in_channels * volume(c.input); }
+int64_t output_numel(const Convolution& c) { return c.batch * c.out_channels * volume(c.output); }
+int64_t weight_numel(const Convolution& c) { return c.out_channels * (c.in_channels / c.groups) * volume(c.kernel); }
+
+// A float copy of half values, or of nothing.
+template <class T>
+std::unique_ptr<float[]> widened(const T* values, int64_t n) {
+  if (!values) return nullptr;
+  auto result = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(n));
+  std::copy(values, values + n, result.get());
+  return result;
+}
+
+// Calls run(x, w, bias, out) with float copies of half operands.
+template <class T, class Run>
+void in_float(const T* x, int64_t x_numel, const T* w, int64_t w_numel, const T* bias, int64_t bias_numel, T* out,
+              int64_t out_numel, const Run& run) {
+  const auto wide_x = widened(x, x_numel), wide_w = widened(w, w_numel), wide_bias = widened(bias, bias_numel);
+  const auto result = std::make_unique_for_overwrite<float[]>(static_cast<size_t>(out_numel));
+  run(wide_x.get(), wide_w.get(), wide_bias.get(), result.get());
+  std::copy(result.get(), result.get() + out_numel, out);
+}
+}  // namespace
+
+template <class T>
+void conv_forward(const Convolution& c, const T* x, const T* weight, const T* bias, T* y) {
+  if constexpr (is_half_type<T>) {
+    in_float(x, input_numel(c), weight, weight_numel(c), bias, c.out_channels, y, output_numel(c),
+             [&](auto... a) { conv_forward<float>(c, a...); });
+  } else if constexpr (std::is_same_v<T, float>) {
+    HWY_DYNAMIC_DISPATCH(forward_float)({c, x, weight, bias, y});
+  } else {
+    HWY_DYNAMIC_DISPATCH(forward_double)({c, x, weight, bias, y});
+  }
+}
+
+template <class T>
+void conv_backward_data(const Convolution& c, const T* grad_y, const T* weight, T* grad_x, const T* bias) {
+  if constexpr (is_half_type<T>) {
+    in_float(grad_y, output_numel(c), weight, weight_numel(c), bias, c.in_channels, grad_x, input_numel(c),
+             [&](const float* g, const float* w, const float* b, float* out) {
+               conv_backward_data<float>(c, g, w, out, b);
+             });
+  } else if constexpr (std::is_same_v<T, float>) {
+    HWY_DYNAMIC_DISPATCH(backward_data_float)({c, grad_y, weight, bias, grad_x});
+  } else {
+    HWY_DYNAMIC_DISPATCH(backward_data_double)({c, grad_y, weight, bias, grad_x});
+  }
+}
+
+template <class T>
+void conv_backward_weight(const Convolution& c, const T* x, const T* grad_y, T* grad_weight) {
+  if constexpr (is_half_type<T>) {
+    in_float<T>(x, input_numel(c), grad_y, output_numel(c), nullptr, 0, grad_weight, weight_numel(c),
+                [&](const float* x32, const float* g, const float*, float* out) {
+                  conv_backward_weight<float>(c, x32, g, out);
+                });
+  } else if constexpr (std::is_same_v<T, float>) {
+    HWY_DYNAMIC_DISPATCH(backward_weight_float)({c, x, grad_y, nullptr, grad_weight});
+  } else {
+    HWY_DYNAMIC_DISPATCH(backward_weight_double)({c, x, grad_y, nullptr, grad_weight});
+  }
+}
+
+#define RUSH_INSTANTIATE(T)                                                                  \
+  template void conv_forward<T>(const Convolution&, const T*, const T*, const T*, T*);       \
+  template void conv_backward_data<T>(const Convolution&, const T*, const T*, T*, const T*); \
+  template void conv_backward_weight<T>(const Convolution&, const T*, const T*, T*);
+RUSH_INSTANTIATE(float)
+RUSH_INSTANTIATE(double)
+RUSH_INSTANTIATE(BFloat16)
+RUSH_INSTANTIATE(Half)
+#undef RUSH_INSTANTIATE
+
+}  // namespace rush::cpu
+#endif

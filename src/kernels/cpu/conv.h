@@ -1,0 +1,49 @@
+// Convolutions over one to three spatial dimensions of contiguous (batch, channels, spatial...) memory, with gradients.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "rushlight/half.h"
+
+namespace rush::cpu {
+
+using Extent = std::array<int64_t, 3>;  // depth, height, width
+
+/// The sizes of a convolution. Spatial sizes are right-aligned: of a one-dimensional one, [0] and [1] keep their
+/// defaults. A transposed convolution is the gradient of the convolution that goes the other way: exchange in_channels
+/// with out_channels and `input` with `output`, and call conv_backward_data(conv, x, weight, y, bias); its gradients
+/// are conv_forward(conv, grad_y, weight) and conv_backward_weight(conv, grad_y, x).
+struct Convolution {
+  int64_t batch = 1, in_channels = 1, out_channels = 1, groups = 1;
+  Extent input{1, 1, 1}, output{1, 1, 1};
+  Extent kernel{1, 1, 1}, stride{1, 1, 1}, padding{0, 0, 0}, dilation{1, 1, 1};
+
+  /// The largest output whose windows lie within the padded input, along one dimension.
+  int64_t output_size(int dim) const {
+    const int64_t room = input[dim] + 2 * padding[dim] - dilation[dim] * (kernel[dim] - 1) - 1;
+    return room < 0 ? 0 : room / stride[dim] + 1;
+  }
+};
+
+/// A copy of up to three spatial sizes, right-aligned; `fill` stands for the dimensions that are not there.
+inline Extent extent(std::span<const int64_t> sizes, int64_t fill) {
+  Extent result{fill, fill, fill};
+  for (size_t i = 0; i < sizes.size(); ++i) result[3 - sizes.size() + i] = sizes[i];
+  return result;
+}
+
+/// y (batch, out_channels, output...) = x (batch, in_channels, input...) convolved with weight (out_channels,
+/// in_channels / groups, kernel...), plus bias (out_channels) unless null. T: float, double, BFloat16, Half (summed in
+/// float). Results do not depend on the number of threads.
+template <class T>
+void conv_forward(const Convolution& conv, const T* x, const T* weight, const T* bias, T* y);
+
+/// grad_x from grad_y; plus bias (in_channels) unless null, which is for transposed convolutions.
+template <class T>
+void conv_backward_data(const Convolution& conv, const T* grad_y, const T* weight, T* grad_x, const T* bias = nullptr);
+
+template <class T>
+void conv_backward_weight(const Convolution& conv, const T* x, const T* grad_y, T* grad_weight);
+
+}  // namespace rush::cpu
