@@ -212,7 +212,8 @@ struct OpInfo {
   Grads (*vjp)(const OpInfo&, Tensors grads, Tensors results, const Value* args);
   uint32_t saved_args = 0, saved_shapes = 0, saved_results = 0;  // bit i: argument or result i
   std::array<uint32_t, kMaxArgs> saved_if{};  // argument i is kept only if one of these arguments needs a gradient
-  bool view = false, pointwise = false, in_place = false, has_kernel = false, differentiable = false, random = false;
+  bool view = false, pointwise = false, overwrites = false, in_place = false, has_kernel = false,
+       differentiable = false, random = false;
   Autocast autocast = Autocast::as_input;
   const char* onnx = "";
   std::array<Value, kMaxArgs> defaults{};
@@ -275,6 +276,8 @@ struct Def<S, std::index_sequence<I...>> {
   bool view = false;
   /// Element by element: the kernel may write over its first argument. Implies in_place.
   bool pointwise = false;
+  /// Not pointwise, but the kernel may be given its first argument as the result. Implies in_place.
+  bool overwrites = false;
   /// There is an in-place form `name_`.
   bool in_place = false;
   /// Draws random numbers: not to be called twice for one result.
@@ -313,7 +316,8 @@ struct Entry<S, std::index_sequence<I...>> : OpInfo {
     if (d.vjp) vjp = &vjp_thunk;
     view = d.view;
     pointwise = d.pointwise;
-    in_place = d.in_place || d.pointwise;
+    overwrites = d.overwrites || d.pointwise;
+    in_place = d.in_place || overwrites;
     random = d.random;
     has_kernel = d.kernel.cpu != nullptr;
     differentiable = d.vjp || d.composite;

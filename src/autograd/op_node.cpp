@@ -33,6 +33,7 @@ Tensor shape_only(const Tensor& t) {
   const TensorImpl& from = *t.impl();
   impl->sizes = from.sizes;
   impl->strides = from.strides;
+  impl->offset = from.offset;
   impl->numel = from.numel;
   impl->contiguous = from.contiguous;
   impl->dtype = from.dtype;

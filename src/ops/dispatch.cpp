@@ -162,7 +162,7 @@ void dispatch_in_place(const OpInfo& op, const Value* args) {
     const bool recorded = grad_enabled() && op.differentiable && any_requires_grad(op, args);
     if (recorded) check_in_place(self);
     check_written(self);
-    if (op.pointwise && op.run_into && (!recorded || (op.vjp && !OpNode::keeps(op, args, 0) && !self.impl()->base))) {
+    if (op.overwrites && op.run_into && (!recorded || (op.vjp && !OpNode::keeps(op, args, 0) && !self.impl()->base))) {
       const Meta meta = op.infer(op, args);
       check_result(meta, self);
       if (meta.dtype == self.dtype() && may_write_over(op, args, self)) {
