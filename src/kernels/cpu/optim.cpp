@@ -1,6 +1,6 @@
 // Optimizer steps. The elements of all parameters are one range, which is split among the threads; a piece of it covers
-// parts of one or several parameters. float and double are computed as they are; half types go through float, a block at
-// a time, and are rounded once. Every element is read and written once.
+// parts of one or several parameters. float and double are computed as they are; half types go through float, a block
+// at a time, and are rounded once. Every element is read and written once.
 #include "kernels/cpu/optim.h"
 
 #include <algorithm>
@@ -111,9 +111,8 @@ void sgd_part(const SgdTensor& t, int64_t lo, int64_t n, const SgdOptions& o) {
     if constexpr (std::is_floating_point_v<T>)
       sgd(data[0], data[1], data[2], n, o);
     else
-      in_float(data, {true, false, true}, n, [&](auto& b, int64_t count) {
-        sgd<float>(b[0], b[1], data[2] ? b[2] : nullptr, count, o);
-      });
+      in_float(data, {true, false, true}, n,
+               [&](auto& b, int64_t count) { sgd<float>(b[0], b[1], data[2] ? b[2] : nullptr, count, o); });
   });
 }
 
@@ -174,8 +173,8 @@ void adam_step(std::span<const AdamTensor> tensors, const AdamOptions& options) 
   for (const AdamTensor& t : tensors) {
     if (factors.empty() || t.step != step) {
       step = t.step;
-      factors.push_back({options.lr / (1 - std::pow(options.beta1, step)),
-                         std::sqrt(1 - std::pow(options.beta2, step))});
+      factors.push_back(
+          {options.lr / (1 - std::pow(options.beta1, step)), std::sqrt(1 - std::pow(options.beta2, step))});
     } else {
       factors.push_back(factors.back());
     }

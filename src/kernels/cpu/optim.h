@@ -21,7 +21,8 @@ struct SgdOptions {
   bool nesterov, maximize;
 };
 
-/// buffer = momentum * buffer + (1 - dampening) * g;  param -= lr * buffer, or lr * (g + momentum * buffer) if nesterov.
+/// buffer = momentum * buffer + (1 - dampening) * g;  param -= lr * buffer, or lr * (g + momentum * buffer) if
+/// nesterov.
 void sgd_step(std::span<const SgdTensor> tensors, const SgdOptions& options);
 
 struct AdamTensor {
