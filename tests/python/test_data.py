@@ -3,6 +3,7 @@
 import collections
 
 import pytest
+
 import rushlight as torch
 from rushlight.utils import data
 

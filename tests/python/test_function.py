@@ -4,6 +4,7 @@ import gc
 import weakref
 
 import pytest
+
 import rushlight as torch
 from rushlight.autograd import Function, functional, gradcheck, gradgradcheck
 from rushlight.autograd.function import once_differentiable

@@ -1,6 +1,7 @@
 """no_grad and its kin: as context managers, as decorators, on generators, nested, and with exceptions."""
 
 import pytest
+
 import rushlight as torch
 
 

@@ -1,6 +1,7 @@
 """Learning rate schedules against values recorded from PyTorch 2.15, and their states."""
 
 import pytest
+
 import rushlight as torch
 
 # name, options, the rate of a group with lr=0.1 in epochs 0 to 7

@@ -5,6 +5,7 @@ import pickle
 import re
 
 import pytest
+
 import rushlight as torch
 
 # name, options, the parameter after three steps (RAdam: seven), the keys of its state

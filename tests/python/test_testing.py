@@ -1,6 +1,7 @@
 """assert_close and make_tensor. The messages are those that people search for."""
 
 import pytest
+
 import rushlight as torch
 from rushlight.testing import assert_allclose, assert_close, make_tensor
 
