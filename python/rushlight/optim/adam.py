@@ -108,7 +108,6 @@ class Adam(RuleOptimizer):
             beta2=scalar(beta2),
             eps=group["eps"],
             weight_decay=group["weight_decay"],
-            amsgrad=amsgrad,
             maximize=group["maximize"],
             decoupled=group["decoupled_weight_decay"],
         )
