@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 
 #include "serialize/value.h"
 
@@ -17,6 +18,9 @@ struct PickleError : Error {
 size_t element_size(std::string_view dtype);
 /// The class that files name for a storage of this dtype ("FloatStorage"); "" where there is none.
 std::string storage_class(std::string_view dtype);
+
+/// Whether a tensor of these sizes and strides lies within a storage of so many elements. Safe for any numbers.
+bool fits(std::span<const int64_t> sizes, std::span<const int64_t> strides, int64_t offset, size_t elements);
 
 /// Where a pickle says "storage KEY with so many bytes", this returns it; the same key gets the same storage.
 using StorageReader = std::function<std::shared_ptr<StorageRecord>(const std::string& key, const std::string& dtype,

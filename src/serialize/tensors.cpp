@@ -11,7 +11,7 @@ namespace rush {
 namespace serialize {
 namespace {
 
-Tensor over(Ref<Storage> storage, DType dtype, Ints sizes, Ints strides, int64_t offset) {
+Tensor over_unchecked(Ref<Storage> storage, DType dtype, Ints sizes, Ints strides, int64_t offset) {
   Ref<TensorImpl> impl(new TensorImpl);
   impl->device = storage->device();
   impl->storage = std::move(storage);
@@ -29,6 +29,14 @@ bool has_odd_bools(const Blob& bytes) {
 }
 
 }  // namespace
+
+Tensor over(const Tensor& memory, Ints sizes, Ints strides, int64_t offset) {
+  const auto& storage = memory.storage();
+  check(storage && fits({sizes.begin(), sizes.size()}, {strides.begin(), strides.size()}, offset,
+                        static_cast<size_t>(storage->bytes() / memory.itemsize())),
+        "a tensor of sizes ", sizes, ", strides ", strides, " and offset ", offset, " does not fit into its storage");
+  return over_unchecked(storage, memory.dtype(), sizes, strides, offset);
+}
 
 DType dtype_named(std::string_view name) {
   for (int i = 0; i < kDTypes; ++i)
@@ -50,13 +58,13 @@ Ref<Storage> TensorReader::storage(const std::shared_ptr<StorageRecord>& stored)
   } else {
     made = Storage::wrap(bytes.data, size, Device(), [owner = bytes.owner] {});
   }
-  if (place_) made = place_(over(made, kUInt8, {size}, {1}, 0), stored->location).storage();
+  if (place_) made = place_(over_unchecked(made, kUInt8, {size}, {1}, 0), stored->location).storage();
   return made;
 }
 
 Tensor TensorReader::flat(const std::shared_ptr<StorageRecord>& stored) {
   const DType dtype = dtype_named(stored->dtype);
-  return over(storage(stored), dtype, {static_cast<int64_t>(stored->bytes.size) / size_of(dtype)}, {1}, 0);
+  return over_unchecked(storage(stored), dtype, {static_cast<int64_t>(stored->bytes.size) / size_of(dtype)}, {1}, 0);
 }
 
 Tensor TensorReader::operator()(const std::shared_ptr<TensorRecord>& record) {
@@ -65,12 +73,12 @@ Tensor TensorReader::operator()(const std::shared_ptr<TensorRecord>& record) {
   const DType dtype = dtype_named(record->dtype);
   const Ints sizes(record->sizes.data(), record->sizes.size()), strides(record->strides.data(), record->strides.size());
   if (record->storage) {
-    made = over(storage(record->storage), dtype, sizes, strides, record->offset);
+    made = over_unchecked(storage(record->storage), dtype, sizes, strides, record->offset);
   } else {
     made =
         allocate({.sizes = Dims(sizes), .dtype = dtype, .device = Device(DeviceType::Meta), .strides = Dims(strides)});
   }
-  if (record->requires_grad) made.requires_grad_();
+  if (record->requires_grad && !record->parameter) made.requires_grad_();
   return made;
 }
 

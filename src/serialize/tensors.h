@@ -6,7 +6,8 @@
 
 namespace rush::serialize {
 
-/// Makes tensors; what shared memory in the file shares it again, and a tensor that occurs twice is one.
+/// Makes tensors, a parameter's without requires_grad; what shared memory in the file shares it again, and a tensor
+/// that occurs twice is one.
 class TensorReader {
  public:
   /// Puts a storage, given as a one-dimensional uint8 tensor, to the device where it belongs.
@@ -37,6 +38,10 @@ class TensorWriter {
  private:
   std::unordered_map<const Storage*, std::shared_ptr<StorageRecord>> storages_;
 };
+
+/// A tensor of memory's dtype over its whole storage; no view of it as autograd sees it. Throws Error where it does not
+/// fit.
+Tensor over(const Tensor& memory, Ints sizes, Ints strides, int64_t offset);
 
 /// Throws NotImplementedError for a name that is no dtype here.
 DType dtype_named(std::string_view name);

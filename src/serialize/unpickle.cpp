@@ -393,23 +393,9 @@ class Unpickler {
     made->sizes = integers(sizes);
     made->strides = integers(strides);
     made->requires_grad = requires_grad;
-    // The last element's place must lie in the storage; no product or sum on the way may overflow.
-    uint64_t last = 0, count = 1;
-    bool bad = made->sizes.size() != made->strides.size() || made->offset < 0, empty = false;
-    for (size_t i = 0; !bad && i < made->sizes.size(); ++i) {
-      const auto size = made->sizes[i], stride = made->strides[i];
-      bad = size < 0 || stride < 0;
-      empty |= size == 0;
-      uint64_t reach = 0;
-      if (!bad && size > 1)
-        bad = __builtin_mul_overflow(static_cast<uint64_t>(size - 1), static_cast<uint64_t>(stride), &reach) ||
-              __builtin_add_overflow(last, reach, &last) ||
-              __builtin_mul_overflow(count, static_cast<uint64_t>(size), &count) || count > uint64_t{1} << 60;
-    }
-    bad = bad || __builtin_add_overflow(last, static_cast<uint64_t>(made->offset), &last) || last > uint64_t{1} << 60;
-    const size_t width = element_size(made->dtype);
-    if (!bad && !empty && made->storage) bad = (last + 1) > made->storage->bytes.size / width;
-    if (bad) broken("a tensor's sizes, strides and offset do not fit into its storage");
+    const auto elements = made->storage ? made->storage->bytes.size / element_size(made->dtype) : ~size_t{0};
+    if (!fits(made->sizes, made->strides, made->offset, elements))
+      broken("a tensor's sizes, strides and offset do not fit into its storage");
     tensors_.push_back(made);
     return made;
   }
@@ -643,6 +629,25 @@ size_t element_size(std::string_view dtype) {
   for (const auto& row : kDtypes)
     if (row.name == dtype) return row.size;
   return 0;
+}
+
+bool fits(std::span<const int64_t> sizes, std::span<const int64_t> strides, int64_t offset, size_t elements) {
+  // The last element's place must lie in the storage; no product or sum on the way may overflow.
+  constexpr uint64_t limit = uint64_t{1} << 60;
+  if (sizes.size() != strides.size() || offset < 0) return false;
+  uint64_t last = static_cast<uint64_t>(offset), count = 1;
+  bool empty = false;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] < 0 || strides[i] < 0) return false;
+    empty |= sizes[i] == 0;
+    if (sizes[i] <= 1) continue;
+    const auto size = static_cast<uint64_t>(sizes[i]), stride = static_cast<uint64_t>(strides[i]);
+    uint64_t reach = 0;
+    if (__builtin_mul_overflow(size - 1, stride, &reach) || __builtin_add_overflow(last, reach, &last) ||
+        __builtin_mul_overflow(count, size, &count) || count > limit)
+      return false;
+  }
+  return last <= limit && (empty || last < elements);
 }
 
 std::string storage_class(std::string_view dtype) {

@@ -1,14 +1,15 @@
 // A user's program: what the installed headers and library must carry.
-#include <rushlight/parallel.h>
+#include <rushlight/rushlight.h>
 
-#include <atomic>
 #include <cstdio>
 
 int main() {
-  std::atomic<int64_t> sum = 0;
-  rush::parallel_for(0, 1000, 10, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) sum += i;
-  });
-  std::printf("%ld\n", static_cast<long>(sum));
-  return sum == 499500 ? 0 : 1;
+  const rush::Tensor x = rush::full({2, 3}, 2.0).requires_grad_();
+  rush::sum(x * x).backward();
+  rush::save({{"grad", x.grad()}}, "consumer.pt");
+  const auto read = rush::load("consumer.pt");
+  std::remove("consumer.pt");
+  const double sum = rush::sum(read.at(0).second).item<double>();
+  std::printf("%g\n", sum);
+  return sum == 24 ? 0 : 1;
 }

@@ -1,0 +1,9 @@
+// All of rushlight. A file that needs little compiles faster with the one header it needs.
+#pragma once
+#include "rushlight/autograd.h"
+#include "rushlight/generator.h"
+#include "rushlight/indexing.h"
+#include "rushlight/ops.h"
+#include "rushlight/parallel.h"
+#include "rushlight/serialize.h"
+#include "rushlight/tensor.h"
