@@ -37,6 +37,7 @@ class SmallVector {
   const T* begin() const { return data(); }
   const T* end() const { return data() + size_; }
   T& operator[](size_t i) { return data()[i]; }
+  const T& back() const { return data()[size_ - 1]; }
   const T& operator[](size_t i) const { return data()[i]; }
   T& back() { return data()[size_ - 1]; }
   void push_back(T v) {

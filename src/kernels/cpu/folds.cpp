@@ -1,0 +1,437 @@
+// The folds, compiled for every instruction set: plain loops over lanes that the compiler vectorises.
+#include <type_traits>
+
+#include "kernels/cpu/fold.h"
+#include "kernels/math.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/folds.cpp"
+#include <hwy/foreach_target.h>
+//
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace rush::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace m = formula;
+
+template <class T>
+using Wide = std::conditional_t<std::is_same_v<T, float>, double,
+                                std::conditional_t<std::is_same_v<T, std::complex<float>>, std::complex<double>, T>>;
+template <class T>
+constexpr bool is_integer = std::is_same_v<T, int64_t>;
+/// Integers wrap around.
+template <class T>
+RUSH_FN T plus(T a, T b) {
+  if constexpr (is_integer<T>) return T(uint64_t(a) + uint64_t(b));
+  else return a + b;
+}
+template <class T>
+RUSH_FN T times(T a, T b) {
+  if constexpr (is_integer<T>) return T(uint64_t(a) * uint64_t(b));
+  else return a * b;
+}
+template <class T>
+RUSH_FN bool greater(T a, T b) {  // NaN is greater than all
+  if constexpr (std::is_floating_point_v<T>) return (a > b) | (a != a);
+  else return a > b;
+}
+template <class T>
+RUSH_FN bool less(T a, T b) {  // and less than all
+  if constexpr (std::is_floating_point_v<T>) return (a < b) | (a != a);
+  else return a < b;
+}
+
+// ---- folds whose accumulator is one number: what a lane takes, and how the lanes go to the accumulator
+
+template <class T>
+struct Sum {
+  using In = T;
+  using Lane = T;
+  using Acc = Wide<T>;
+  using Result = Acc;
+  static constexpr Lane zero() { return Lane(0); }
+  RUSH_FN static Lane step(Lane a, T x, double) { return plus(a, x); }
+  RUSH_FN static Acc join(Acc a, Acc b) { return plus(a, b); }
+  RUSH_FN static Result finish(Acc a, const FoldOptions& o) {
+    if constexpr (is_integer<T>) return a;
+    else return a * o.scale;
+  }
+};
+template <class T>
+struct NanSum : Sum<T> {
+  RUSH_FN static T step(T a, T x, double) { return a + (x == x ? x : T(0)); }
+};
+template <class T>
+struct Prod {
+  using In = T;
+  using Lane = Wide<T>;
+  using Acc = Wide<T>;
+  using Result = Acc;
+  static constexpr Lane zero() { return Lane(1); }
+  RUSH_FN static Lane step(Lane a, T x, double) { return times(a, Lane(x)); }
+  RUSH_FN static Acc join(Acc a, Acc b) { return times(a, b); }
+  RUSH_FN static Result finish(Acc a, const FoldOptions&) { return a; }
+};
+template <class T>
+constexpr T lowest() {
+  return std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+}
+template <class T>
+constexpr T highest() {
+  return std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+}
+template <class T>
+struct Max {
+  using In = T;
+  using Lane = T;
+  using Acc = T;
+  using Result = T;
+  static constexpr Lane zero() { return lowest<T>(); }
+  RUSH_FN static Lane step(Lane a, T x, double) { return greater(x, a) ? x : a; }
+  RUSH_FN static Acc join(Acc a, Acc b) { return greater(b, a) ? b : a; }
+  RUSH_FN static Result finish(Acc a, const FoldOptions&) { return a; }
+};
+template <class T>
+struct Min : Max<T> {
+  static constexpr T zero() { return highest<T>(); }
+  RUSH_FN static T step(T a, T x, double) { return less(x, a) ? x : a; }
+  RUSH_FN static T join(T a, T b) { return less(b, a) ? b : a; }
+};
+template <class T>
+struct MaxAbs : Max<T> {
+  static constexpr T zero() { return T(0); }
+  RUSH_FN static T step(T a, T x, double) { return Max<T>::step(a, m::abs(x), 0); }
+};
+template <class T>
+struct MinAbs : Min<T> {
+  RUSH_FN static T step(T a, T x, double) { return Min<T>::step(a, m::abs(x), 0); }
+};
+template <class T>
+struct SumAbs : Sum<T> {
+  RUSH_FN static T step(T a, T x, double) { return a + m::abs(x); }
+};
+struct InDouble {
+  using Lane = double;
+  using Acc = double;
+  using Result = double;
+  static constexpr double zero() { return 0; }
+  RUSH_FN static double join(double a, double b) { return a + b; }
+};
+template <class T>
+struct SumSquare : InDouble {
+  using In = T;
+  RUSH_FN static double step(double a, T x, double) { return a + double(x) * double(x); }
+  RUSH_FN static double finish(double a, const FoldOptions&) { return m::sqrt(a); }
+};
+template <class T>
+struct SumPower : InDouble {
+  using In = T;
+  RUSH_FN static double step(double a, T x, double p) { return a + m::pow(m::abs(double(x)), p); }
+  RUSH_FN static double finish(double a, const FoldOptions& o) { return m::pow(a, 1 / o.power); }
+};
+struct Any {
+  using In = uint8_t;  // a bool
+  using Lane = uint8_t;
+  using Acc = uint8_t;
+  using Result = bool;
+  static constexpr Lane zero() { return 0; }
+  RUSH_FN static Lane step(Lane a, In x, double) { return a | x; }
+  RUSH_FN static Acc join(Acc a, Acc b) { return a | b; }
+  RUSH_FN static bool finish(Acc a, const FoldOptions&) { return a != 0; }
+};
+struct All : Any {
+  static constexpr Lane zero() { return 1; }
+  RUSH_FN static Lane step(Lane a, In x, double) { return a & x; }
+  RUSH_FN static Acc join(Acc a, Acc b) { return a & b; }
+};
+struct Count {
+  using In = uint8_t;
+  using Lane = uint8_t;  // holds the 32 that a lane takes
+  using Acc = int64_t;
+  using Result = int64_t;
+  static constexpr Lane zero() { return 0; }
+  RUSH_FN static Lane step(Lane a, In x, double) { return Lane(a + x); }
+  RUSH_FN static Acc join(Acc a, Acc b) { return a + b; }
+  RUSH_FN static Result finish(Acc a, const FoldOptions&) { return a; }
+};
+
+constexpr int kLanes = 64, kSteps = 32;
+
+template <class F>
+struct Simple {
+  using T = typename F::In;
+  using Acc = typename F::Acc;
+  using Lane = typename F::Lane;
+
+  static void start(void* acc, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) static_cast<Acc*>(acc)[i] = Acc(F::zero());
+  }
+  static void run(void* acc, const void* data, int64_t n, int64_t, const FoldOptions& options) {
+    const T* x = static_cast<const T*>(data);
+    const double p = options.power;
+    Acc total = *static_cast<Acc*>(acc);
+    while (n >= kLanes) {
+      Lane lanes[kLanes];
+      const int64_t steps = n / kLanes < kSteps ? n / kLanes : kSteps;
+      for (int l = 0; l < kLanes; ++l) lanes[l] = F::step(F::zero(), x[l], p);
+      for (int64_t s = 1; s < steps; ++s)
+        for (int l = 0; l < kLanes; ++l) lanes[l] = F::step(lanes[l], x[s * kLanes + l], p);
+      Acc wide[kLanes];
+      for (int l = 0; l < kLanes; ++l) wide[l] = Acc(lanes[l]);
+      for (int half = kLanes / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; ++l) wide[l] = F::join(wide[l], wide[l + half]);
+      total = F::join(total, wide[0]);
+      x += steps * kLanes;
+      n -= steps * kLanes;
+    }
+    for (int64_t i = 0; i < n; ++i) total = F::join(total, Acc(F::step(F::zero(), x[i], p)));
+    *static_cast<Acc*>(acc) = total;
+  }
+  static void rows(void* acc, const void* data, int64_t stride, int64_t rows, int64_t cols, int64_t,
+                   const FoldOptions& options) {
+    const T* HWY_RESTRICT x = static_cast<const T*>(data);
+    Acc* HWY_RESTRICT a = static_cast<Acc*>(acc);
+    const double p = options.power;
+    int64_t r = 0;
+    for (; r + 8 <= rows; r += 8, x += 8 * stride)
+      for (int64_t c = 0; c < cols; ++c) {
+        const T* q = x + c;
+        Lane l = F::step(F::zero(), q[0], p);
+        for (int k = 1; k < 8; ++k) l = F::step(l, q[k * stride], p);
+        a[c] = F::join(a[c], Acc(l));
+      }
+    for (; r < rows; ++r, x += stride)
+      for (int64_t c = 0; c < cols; ++c) a[c] = F::join(a[c], Acc(F::step(F::zero(), x[c], p)));
+  }
+  static void merge(void* acc, const void* other, int64_t n) {
+    Acc* a = static_cast<Acc*>(acc);
+    for (int64_t i = 0; i < n; ++i) a[i] = F::join(a[i], static_cast<const Acc*>(other)[i]);
+  }
+  static void finish(const void* acc, int64_t n, const FoldOptions& options, void* const* out) {
+    auto* to = static_cast<typename F::Result*>(out[0]);
+    for (int64_t i = 0; i < n; ++i) to[i] = F::finish(static_cast<const Acc*>(acc)[i], options);
+  }
+  static constexpr DType in = std::is_same_v<T, uint8_t> ? kBool : dtype_of<std::conditional_t<std::is_same_v<T, uint8_t>, bool, T>>;
+  static constexpr Fold fold{in, {dtype_of<typename F::Result>, kBool}, sizeof(Acc), start, run, rows, merge, finish};
+};
+
+// ---- value and index of the largest or smallest; F is Max or Min
+
+template <class F>
+struct Arg {
+  using T = typename F::In;
+  struct Acc {
+    int64_t index;  // -1: none yet
+    T value;
+  };
+  static bool better(T a, T b) {  // and so not where both are NaN
+    const bool nan = std::is_floating_point_v<T> && b != b;
+    return !nan && F::step(b, a, 0) != b;
+  }
+  static void take(Acc& a, T value, int64_t index) {
+    if (a.index < 0 || better(value, a.value)) a = {index, value};
+  }
+  static void start(void* acc, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) static_cast<Acc*>(acc)[i] = {-1, T(0)};
+  }
+  static void run(void* acc, const void* data, int64_t n, int64_t at, const FoldOptions& options) {
+    const T* x = static_cast<const T*>(data);
+    Acc& a = *static_cast<Acc*>(acc);
+    constexpr int64_t block = 1024;
+    for (int64_t i = 0; i < n; i += block) {  // a block's best first; its place only where it is better than all before
+      const int64_t size = n - i < block ? n - i : block;
+      T best = F::zero();
+      Simple<F>::run(&best, x + i, size, 0, options);
+      if (a.index >= 0 && !better(best, a.value)) continue;
+      int64_t k = 0;
+      while (k + 1 < size && !(x[i + k] == best || x[i + k] != x[i + k])) ++k;
+      a = {at + i + k, best};
+    }
+  }
+  static void rows(void* acc, const void* data, int64_t stride, int64_t rows, int64_t cols, int64_t at,
+                   const FoldOptions&) {
+    Acc* a = static_cast<Acc*>(acc);
+    constexpr int64_t width = 256;
+    T value[width];
+    int32_t row[width];
+    for (int64_t first = 0; first < cols; first += width) {
+      const int64_t n = cols - first < width ? cols - first : width;
+      for (int64_t done = 0; done < rows; done += int64_t(1) << 30) {
+        const int64_t some = rows - done < (int64_t(1) << 30) ? rows - done : int64_t(1) << 30;
+        const T* x = static_cast<const T*>(data) + first + done * stride;
+        for (int64_t c = 0; c < n; ++c) value[c] = x[c], row[c] = 0;
+        for (int64_t r = 1; r < some; ++r) {
+          const T* HWY_RESTRICT q = x + r * stride;
+          for (int64_t c = 0; c < n; ++c) {
+            const bool nan = std::is_floating_point_v<T> && value[c] != value[c];
+            const bool take = !nan & (F::step(value[c], q[c], 0) != value[c]);
+            value[c] = take ? q[c] : value[c];
+            row[c] = take ? int32_t(r) : row[c];
+          }
+        }
+        for (int64_t c = 0; c < n; ++c) take(a[first + c], value[c], at + done + row[c]);
+      }
+    }
+  }
+  static void merge(void* acc, const void* other, int64_t n) {
+    const Acc* o = static_cast<const Acc*>(other);
+    for (int64_t i = 0; i < n; ++i)
+      if (o[i].index >= 0) take(static_cast<Acc*>(acc)[i], o[i].value, o[i].index);
+  }
+  static void finish(const void* acc, int64_t n, const FoldOptions&, void* const* out) {
+    const Acc* a = static_cast<const Acc*>(acc);
+    for (int64_t i = 0; i < n; ++i) {
+      static_cast<T*>(out[0])[i] = a[i].value;
+      static_cast<int64_t*>(out[1])[i] = a[i].index;
+    }
+  }
+  static constexpr Fold fold{dtype_of<T>, {dtype_of<T>, kInt64}, sizeof(Acc), start, run, rows, merge, finish};
+};
+
+// ---- mean and variance: sums of the distances from the first element and of their squares, in double
+
+template <class T>
+struct Moments {
+  struct Acc {
+    double shift, sum, square, count;
+  };
+  static void start(void* acc, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) static_cast<Acc*>(acc)[i] = {0, 0, 0, 0};
+  }
+  static void run(void* acc, const void* data, int64_t n, int64_t, const FoldOptions&) {
+    const T* x = static_cast<const T*>(data);
+    Acc& a = *static_cast<Acc*>(acc);
+    if (a.count == 0) a.shift = double(x[0]);
+    constexpr int lanes = 16;
+    double sum[lanes] = {}, square[lanes] = {};
+    int64_t i = 0;
+    for (; i + lanes <= n; i += lanes)
+      for (int l = 0; l < lanes; ++l) {
+        const double d = double(x[i + l]) - a.shift;
+        sum[l] += d;
+        square[l] += d * d;
+      }
+    for (; i < n; ++i) {
+      const double d = double(x[i]) - a.shift;
+      sum[0] += d;
+      square[0] += d * d;
+    }
+    for (int l = 0; l < lanes; ++l) a.sum += sum[l], a.square += square[l];
+    a.count += double(n);
+  }
+  static void rows(void* acc, const void* data, int64_t stride, int64_t rows, int64_t cols, int64_t,
+                   const FoldOptions&) {
+    constexpr int64_t width = 256;
+    double shift[width], sum[width], square[width];
+    for (int64_t first = 0; first < cols; first += width) {
+      const T* x = static_cast<const T*>(data) + first;
+      Acc* a = static_cast<Acc*>(acc) + first;
+      const int64_t n = cols - first < width ? cols - first : width;
+      for (int64_t c = 0; c < n; ++c) {
+        if (a[c].count == 0) a[c].shift = double(x[c]);
+        shift[c] = a[c].shift, sum[c] = 0, square[c] = 0;
+      }
+      for (int64_t r = 0; r < rows; ++r) {
+        const T* HWY_RESTRICT q = x + r * stride;
+        for (int64_t c = 0; c < n; ++c) {
+          const double d = double(q[c]) - shift[c];
+          sum[c] += d;
+          square[c] += d * d;
+        }
+      }
+      for (int64_t c = 0; c < n; ++c) a[c].sum += sum[c], a[c].square += square[c], a[c].count += double(rows);
+    }
+  }
+  static void merge(void* acc, const void* other, int64_t n) {
+    Acc* as = static_cast<Acc*>(acc);
+    for (int64_t i = 0; i < n; ++i) {
+      const Acc& b = static_cast<const Acc*>(other)[i];
+      Acc& a = as[i];
+      if (b.count == 0) continue;
+      if (a.count == 0) {
+        a = b;
+        continue;
+      }
+      const double d = b.shift - a.shift;
+      a.square += b.square + 2 * d * b.sum + d * d * b.count;
+      a.sum += b.sum + d * b.count;
+      a.count += b.count;
+    }
+  }
+  static void finish(const void* acc, int64_t n, const FoldOptions& o, void* const* out) {
+    for (int64_t i = 0; i < n; ++i) {
+      const Acc& a = static_cast<const Acc*>(acc)[i];
+      const double divisor = a.count - o.correction, spread = a.square - a.sum * a.sum / a.count;
+      const double variance = (spread < 0 ? 0 : spread) / (divisor > 0 ? divisor : 0);
+      static_cast<double*>(out[0])[i] = o.root ? m::sqrt(variance) : variance;
+      static_cast<double*>(out[1])[i] = a.shift + a.sum / a.count;
+    }
+  }
+  static constexpr Fold fold{dtype_of<T>, {kFloat64, kFloat64}, sizeof(Acc), start, run, rows, merge, finish};
+};
+
+// ---- the table
+
+template <class F>
+constexpr const Fold* simple = &Simple<F>::fold;
+using C64 = std::complex<float>;
+using C128 = std::complex<double>;
+
+const Fold* find(FoldKind kind, DType t) {
+  struct Row {
+    const Fold *boolean, *integer, *single, *twice, *c64, *c128;
+  };
+  static constexpr Row rows[] = {
+      {nullptr, simple<Sum<int64_t>>, simple<Sum<float>>, simple<Sum<double>>, simple<Sum<C64>>, simple<Sum<C128>>},
+      {nullptr, simple<Sum<int64_t>>, simple<NanSum<float>>, simple<NanSum<double>>, simple<NanSum<C64>>, simple<NanSum<C128>>},
+      {nullptr, simple<Prod<int64_t>>, simple<Prod<float>>, simple<Prod<double>>, simple<Prod<C64>>, simple<Prod<C128>>},
+      {nullptr, simple<Max<int64_t>>, simple<Max<float>>, simple<Max<double>>, nullptr, nullptr},
+      {nullptr, simple<Min<int64_t>>, simple<Min<float>>, simple<Min<double>>, nullptr, nullptr},
+      {simple<Any>, nullptr, nullptr, nullptr, nullptr, nullptr},
+      {simple<All>, nullptr, nullptr, nullptr, nullptr, nullptr},
+      {simple<Count>, nullptr, nullptr, nullptr, nullptr, nullptr},
+      {nullptr, nullptr, simple<SumAbs<float>>, simple<SumAbs<double>>, nullptr, nullptr},
+      {nullptr, nullptr, simple<SumSquare<float>>, simple<SumSquare<double>>, nullptr, nullptr},
+      {nullptr, nullptr, simple<SumPower<float>>, simple<SumPower<double>>, nullptr, nullptr},
+      {nullptr, nullptr, simple<MaxAbs<float>>, simple<MaxAbs<double>>, nullptr, nullptr},
+      {nullptr, nullptr, simple<MinAbs<float>>, simple<MinAbs<double>>, nullptr, nullptr},
+      {nullptr, &Arg<Max<int64_t>>::fold, &Arg<Max<float>>::fold, &Arg<Max<double>>::fold, nullptr, nullptr},
+      {nullptr, &Arg<Min<int64_t>>::fold, &Arg<Min<float>>::fold, &Arg<Min<double>>::fold, nullptr, nullptr},
+      {nullptr, nullptr, &Moments<float>::fold, &Moments<double>::fold, nullptr, nullptr},
+  };
+  const Row& row = rows[int(kind)];
+  if (row.boolean) return row.boolean;
+  switch (t) {
+    case kFloat16:
+    case kBFloat16:
+    case kFloat32:
+      return row.single;
+    case kFloat64:
+      return row.twice;
+    case kComplex64:
+      return row.c64;
+    case kComplex128:
+      return row.c128;
+    default:
+      return row.integer;
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace rush::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rush::cpu {
+HWY_EXPORT(find);
+const Fold& find_fold(FoldKind kind, DType t) {
+  const Fold* f = HWY_DYNAMIC_DISPATCH(find)(kind, t);
+  check<NotImplementedError>(f, "not implemented for '", scalar_name(t), "'");
+  return *f;
+}
+}  // namespace rush::cpu
+#endif
