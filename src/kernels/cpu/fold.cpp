@@ -1,6 +1,6 @@
-// How elements reach a fold. Two patterns cover all layouts: where the reduced dimension is the inner one in memory each
-// result is a run of elements; where a kept dimension is, rows of elements go to a row of accumulators. Elements of
-// another dtype or stride than the fold takes are first brought into a buffer in L1.
+// How elements reach a fold. Two patterns cover all layouts: where the reduced dimension is the inner one in memory
+// each result is a run of elements; where a kept dimension is, rows of elements go to a row of accumulators. Elements
+// of another dtype or stride than the fold takes are first brought into a buffer in L1.
 #include "kernels/cpu/fold.h"
 
 #include <cstddef>
@@ -13,9 +13,9 @@
 namespace rush::cpu {
 namespace {
 
-constexpr int64_t kTile = 1024;       // elements in a buffer
-constexpr int64_t kUnit = 1024;       // accumulators that one task owns, at most
-constexpr int64_t kUnitRuns = 64;     // the same where each takes a run
+constexpr int64_t kTile = 1024;        // elements in a buffer
+constexpr int64_t kUnit = 1024;        // accumulators that one task owns, at most
+constexpr int64_t kUnitRuns = 64;      // the same where each takes a run
 constexpr int64_t kSplit = 64 * 1024;  // elements that are worth a task of their own
 
 struct Axis {
@@ -185,7 +185,8 @@ void fold(const Fold& f, const FoldOptions& options, const Tensor& x, const Dims
   const int64_t most = job.by_rows ? kUnit : std::clamp<int64_t>(kSplit / std::max<int64_t>(job.n, 1), 1, kUnitRuns);
   const int64_t width = std::min(cols, most), blocks = (cols + width - 1) / width, units = outer * blocks;
   int64_t splits = 1;
-  if (units < 32) splits = std::clamp<int64_t>(std::min(job.n * width / kSplit, 64 / std::max<int64_t>(units, 1)), 1, 64);
+  if (units < 32)
+    splits = std::clamp<int64_t>(std::min(job.n * width / kSplit, 64 / std::max<int64_t>(units, 1)), 1, 64);
   const int64_t length = (job.n + splits - 1) / splits;
 
   const auto unit_width = [&](int64_t u) { return std::min(width, cols - u % blocks * width); };
@@ -195,7 +196,8 @@ void fold(const Fold& f, const FoldOptions& options, const Tensor& x, const Dims
     f.start(acc, w);
     if (lo >= hi) return;
     if (job.by_rows) {
-      const int64_t base = place(job.kept, job.kept.size() - 1, u / blocks) + u % blocks * width * job.kept.back().stride;
+      const int64_t base =
+          place(job.kept, job.kept.size() - 1, u / blocks) + u % blocks * width * job.kept.back().stride;
       job.take_rows(acc, base, w, lo, hi);
     } else {
       job.take_runs(acc, first, w, lo, hi);

@@ -16,15 +16,15 @@ enum class FoldKind : uint8_t {
   min,
   any,
   all,
-  count,       // of elements that are not zero
-  sum_abs,     // norms of order 1, 2, p, inf and -inf
+  count,    // of elements that are not zero
+  sum_abs,  // norms of order 1, 2, p, inf and -inf
   sum_square,
   sum_power,
   max_abs,
   min_abs,
-  argmax,      // value and index of the first largest element; NaN is larger than all
+  argmax,  // value and index of the first largest element; NaN is larger than all
   argmin,
-  moments,     // variance and mean
+  moments,  // variance and mean
 };
 
 /// What a fold may want to know besides the elements.

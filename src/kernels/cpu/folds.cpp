@@ -25,23 +25,31 @@ constexpr bool is_integer = std::is_same_v<T, int64_t>;
 /// Integers wrap around.
 template <class T>
 RUSH_FN T plus(T a, T b) {
-  if constexpr (is_integer<T>) return T(uint64_t(a) + uint64_t(b));
-  else return a + b;
+  if constexpr (is_integer<T>)
+    return T(uint64_t(a) + uint64_t(b));
+  else
+    return a + b;
 }
 template <class T>
 RUSH_FN T times(T a, T b) {
-  if constexpr (is_integer<T>) return T(uint64_t(a) * uint64_t(b));
-  else return a * b;
+  if constexpr (is_integer<T>)
+    return T(uint64_t(a) * uint64_t(b));
+  else
+    return a * b;
 }
 template <class T>
 RUSH_FN bool greater(T a, T b) {  // NaN is greater than all
-  if constexpr (std::is_floating_point_v<T>) return (a > b) | (a != a);
-  else return a > b;
+  if constexpr (std::is_floating_point_v<T>)
+    return (a > b) | (a != a);
+  else
+    return a > b;
 }
 template <class T>
 RUSH_FN bool less(T a, T b) {  // and less than all
-  if constexpr (std::is_floating_point_v<T>) return (a < b) | (a != a);
-  else return a < b;
+  if constexpr (std::is_floating_point_v<T>)
+    return (a < b) | (a != a);
+  else
+    return a < b;
 }
 
 // ---- folds whose accumulator is one number: what a lane takes, and how the lanes go to the accumulator
@@ -56,8 +64,10 @@ struct Sum {
   RUSH_FN static Lane step(Lane a, T x, double) { return plus(a, x); }
   RUSH_FN static Acc join(Acc a, Acc b) { return plus(a, b); }
   RUSH_FN static Result finish(Acc a, const FoldOptions& o) {
-    if constexpr (is_integer<T>) return a;
-    else return a * o.scale;
+    if constexpr (is_integer<T>)
+      return a;
+    else
+      return a * o.scale;
   }
 };
 template <class T>
@@ -214,7 +224,8 @@ struct Simple {
     auto* to = static_cast<typename F::Result*>(out[0]);
     for (int64_t i = 0; i < n; ++i) to[i] = F::finish(static_cast<const Acc*>(acc)[i], options);
   }
-  static constexpr DType in = std::is_same_v<T, uint8_t> ? kBool : dtype_of<std::conditional_t<std::is_same_v<T, uint8_t>, bool, T>>;
+  static constexpr DType in =
+      std::is_same_v<T, uint8_t> ? kBool : dtype_of<std::conditional_t<std::is_same_v<T, uint8_t>, bool, T>>;
   static constexpr Fold fold{in, {dtype_of<typename F::Result>, kBool}, sizeof(Acc), start, run, rows, merge, finish};
 };
 
@@ -386,8 +397,10 @@ const Fold* find(FoldKind kind, DType t) {
   };
   static constexpr Row rows[] = {
       {nullptr, simple<Sum<int64_t>>, simple<Sum<float>>, simple<Sum<double>>, simple<Sum<C64>>, simple<Sum<C128>>},
-      {nullptr, simple<Sum<int64_t>>, simple<NanSum<float>>, simple<NanSum<double>>, simple<NanSum<C64>>, simple<NanSum<C128>>},
-      {nullptr, simple<Prod<int64_t>>, simple<Prod<float>>, simple<Prod<double>>, simple<Prod<C64>>, simple<Prod<C128>>},
+      {nullptr, simple<Sum<int64_t>>, simple<NanSum<float>>, simple<NanSum<double>>, simple<NanSum<C64>>,
+       simple<NanSum<C128>>},
+      {nullptr, simple<Prod<int64_t>>, simple<Prod<float>>, simple<Prod<double>>, simple<Prod<C64>>,
+       simple<Prod<C128>>},
       {nullptr, simple<Max<int64_t>>, simple<Max<float>>, simple<Max<double>>, nullptr, nullptr},
       {nullptr, simple<Min<int64_t>>, simple<Min<float>>, simple<Min<double>>, nullptr, nullptr},
       {simple<Any>, nullptr, nullptr, nullptr, nullptr, nullptr},
