@@ -163,8 +163,10 @@ int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
   if (!may_be_registered(value) && !in_registry(as_module(self), name))
     return PyObject_GenericSetAttr(self, name, value);
   PyObject* done = PyObject_CallMethodObjArgs(self, names->register_attribute, name, value, nullptr);
-  Py_XDECREF(done);
-  return done ? 0 : -1;
+  if (!done) return -1;
+  const bool ordinary = done == Py_False;
+  Py_DECREF(done);
+  return ordinary ? PyObject_GenericSetAttr(self, name, value) : 0;
 }
 
 // A Python class derived from one with a __getattr__ gets CPython's slot that calls __getattribute__ and __getattr__ by

@@ -268,17 +268,23 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
 # ---- pooling ----
 
 
-def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+def max_pool1d_with_indices(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
+):
     """``max_pool1d`` and the positions of the maxima."""
     return _C.max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+def max_pool2d_with_indices(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
+):
     """``max_pool2d`` and the positions of the maxima, in the flattened plane."""
     return _C.max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-def max_pool3d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+def max_pool3d_with_indices(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
+):
     """``max_pool3d`` and the positions of the maxima, in the flattened volume."""
     return _C.max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
 
@@ -499,9 +505,7 @@ def _check_batch(shape):
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {shape}")
 
 
-def batch_norm(
-    input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05
-):
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
     """Normalizes each channel over the batch, or with the running statistics when not `training`; see
     ``nn.BatchNorm2d``. ValueError where a channel has a single value in training, or for an `eps` out of range."""
     if training:
@@ -559,9 +563,7 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
 # ---- embedding ----
 
 
-def embedding(
-    input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False
-):
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     """The rows of `weight` that the integers `input` name: shape (*input.shape, embedding_dim).
 
     See ``nn.Embedding``. AssertionError for a `padding_idx` out of range.
@@ -734,9 +736,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     return _reduced(_C.huber_loss(input, target, "none", delta) * weight, reduction)
 
 
-def nll_loss(
-    input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"
-):
+def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
     """The negative log-probability of the target class; see ``nn.NLLLoss``."""
     return _C.nll_loss(input, target, weight, ignore_index, _reduction(reduction, size_average, reduce))
 
@@ -784,9 +784,7 @@ def linear_cross_entropy(
             f"got {input.shape[-1]} and {in_features}, respectively"
         )
     if linear_bias is not None and tuple(linear_bias.shape) != (classes, *out_features):
-        raise RuntimeError(
-            f"expected linear_bias shape {(classes, *out_features)}, got {tuple(linear_bias.shape)}"
-        )
+        raise RuntimeError(f"expected linear_bias shape {(classes, *out_features)}, got {tuple(linear_bias.shape)}")
     if out_features and input.dim() == 1:
         raise RuntimeError(
             f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires batched input, "
@@ -904,9 +902,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
     return _C.soft_margin_loss(input, target, _reduction(reduction, size_average, reduce))
 
 
-def multi_margin_loss(
-    input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"
-):
+def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The hinge loss between the target class and the others; see ``nn.MultiMarginLoss``."""
     reduction = _reduction(reduction, size_average, reduce)
     if p not in (1, 2):
@@ -969,9 +965,7 @@ def triplet_margin_with_distance_loss(
     return _reduced((margin + to_positive - to_negative).clamp_min(0), reduction)
 
 
-def ctc_loss(
-    log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False
-):
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
     """Connectionist temporal classification; see ``nn.CTCLoss``."""
     return _C.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
 
@@ -1053,9 +1047,7 @@ def interpolate(
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """The former name of ``interpolate``."""
-    warnings.warn(
-        "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
-    )
+    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2)
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
@@ -1313,8 +1305,9 @@ def multi_head_attention_forward(
 
     if need_weights:
         q = q * math.sqrt(1.0 / float(head))
-        scores = torch.bmm(q, k.transpose(-2, -1))
-        weights = _C.softmax(scores if attn_mask is None else scores + attn_mask, -1)
+        k = k.transpose(-2, -1)
+        scores = torch.bmm(q, k) if attn_mask is None else torch.baddbmm(attn_mask, q, k)
+        weights = _C.softmax(scores, -1)
         if dropout_p > 0.0:
             weights = dropout(weights, p=dropout_p)
         output = torch.bmm(weights, v).transpose(0, 1).reshape(length * batch, width)

@@ -7,7 +7,14 @@ from collections import OrderedDict
 import rushlight as torch
 from rushlight._C import _disabled_torch_function_impl
 
-__all__ = ["Parameter", "Buffer", "UninitializedParameter", "UninitializedBuffer", "UninitializedTensorMixin", "is_lazy"]
+__all__ = [
+    "Parameter",
+    "Buffer",
+    "UninitializedParameter",
+    "UninitializedBuffer",
+    "UninitializedTensorMixin",
+    "is_lazy",
+]
 
 
 class _Flagged(type(torch.Tensor)):

@@ -22,3 +22,6 @@ from .rnn import *
 from .sparse import *
 from .transformer import *
 from .upsampling import *
+
+# The classes, and not the files that they come from.
+__all__ = [name for name in dir() if name[0].isupper()]

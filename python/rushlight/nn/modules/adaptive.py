@@ -26,9 +26,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     wrong shapes or classes. Source: Grave et al. 2016, arXiv:1609.04309.
     """
 
-    def __init__(
-        self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False, device=None, dtype=None
-    ):
+    def __init__(self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False, device=None, dtype=None):
         options = {"device": device, "dtype": dtype}
         super().__init__()
         cutoffs = list(cutoffs)

@@ -316,16 +316,14 @@ class ModuleDict(Module):
             self[key] = module
 
 
-def _describe(value):
-    """A parameter or other value as the parameter containers print it."""
+def _describe(value, kind):
+    """A parameter or other value as the parameter containers print it, with the tensor's `kind`."""
     if not isinstance(value, torch.Tensor):
         return "Object of type: " + type(value).__name__
-    kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
+    name = "Parameter" if isinstance(value, Parameter) else "Tensor"
     shape = "x".join(str(size) for size in value.size())
     place = "" if value.device.type == "cpu" else f" ({value.device})"
-    if kind == "Parameter":
-        return f"{kind} containing: [{_typename(value)} of size {shape}{place}]"
-    return f"{kind} containing: [{value.dtype} of size {shape}{place}]"
+    return f"{name} containing: [{kind} of size {shape}{place}]"
 
 
 def _as_parameter(value):
@@ -377,15 +375,13 @@ class ParameterList(Module):
     def extend(self, values):
         """Adds the values of an iterable at the end; returns the list. TypeError where it is not iterable."""
         if not isinstance(values, Iterable) or isinstance(values, torch.Tensor):
-            raise TypeError(
-                f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}"
-            )
+            raise TypeError(f"ParameterList.extend should be called with an iterable, but got {type(values).__name__}")
         for value in list(values):
             self.append(value)
         return self
 
     def extra_repr(self):
-        return "\n".join(f"  ({index}): {_describe(value)}" for index, value in enumerate(self))
+        return "\n".join(f"  ({i}): {_describe(value, getattr(value, 'dtype', None))}" for i, value in enumerate(self))
 
     def __call__(self, *args, **kwargs):
         raise RuntimeError("ParameterList should not be called.")
@@ -488,7 +484,7 @@ class ParameterDict(Module):
             self[key] = value
 
     def extra_repr(self):
-        return "\n".join(f"  ({key}): {_describe(value)}" for key, value in self.items())
+        return "\n".join(f"  ({key}): {_describe(value, _typename(value))}" for key, value in self.items())
 
     def __call__(self, input):
         raise RuntimeError("ParameterDict should not be called.")

@@ -33,9 +33,7 @@ class LazyModuleMixin:
             if buffer is not None and name not in self._non_persistent_buffers_set:
                 destination[prefix + name] = buffer if is_lazy(buffer) or keep_vars else buffer.detach()
 
-    def _lazy_load_hook(
-        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-    ):
+    def _lazy_load_hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
         """Gives what has no shape yet the shape of what is going to be loaded into it."""
         for registry in (self._parameters, self._buffers):
             for name, own in registry.items():

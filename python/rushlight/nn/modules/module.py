@@ -159,10 +159,10 @@ def register_module_full_backward_hook(hook):
 
 
 def _typename(value):
-    """The name of the value's type as error messages give it: with its module, and as users write it."""
+    """The name of a value's type in messages: for tensors as ``Tensor.type()`` gives it, else with its module."""
+    if isinstance(value, torch.Tensor):
+        return value.type()
     kind = type(value)
-    if isinstance(value, torch.Tensor) and kind is torch.Tensor:
-        return value.type() if hasattr(value, "type") else "torch.Tensor"
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
@@ -309,7 +309,8 @@ class Module(ModuleBase):
         self.add_module(name, module)
 
     def _register_attribute(self, name, value):
-        """``self.name = value`` where the value or the name may belong in a registry; called by ``ModuleBase``."""
+        """``self.name = value`` where the value or the name may belong in a registry; called by ``ModuleBase``, which
+        stores the value as an ordinary attribute where this returns False."""
         state = self.__dict__
         parameters, buffers, modules = state.get("_parameters"), state.get("_buffers"), state.get("_modules")
         if isinstance(value, Parameter):
@@ -348,7 +349,8 @@ class Module(ModuleBase):
             # A subclass may have overridden register_buffer from before it had `persistent`.
             self.register_buffer(name, value, **({} if persistent else {"persistent": False}))
         else:
-            object.__setattr__(self, name, value)
+            return False
+        return True
 
     def _forget(self, name, *registries):
         for registry in registries:
@@ -419,8 +421,8 @@ class Module(ModuleBase):
     # ---- conversion ----
 
     def _apply(self, fn, recurse=True):
-        """Replaces every parameter, gradient and buffer by ``fn`` of it, keeping the ``Parameter`` objects where their
-        type allows it. Subclasses that own tensors of other kinds override it."""
+        """Replaces the data of every parameter and gradient, and every buffer, by ``fn`` of it; the ``Parameter`` objects
+        stay. Subclasses that own tensors of other kinds override it."""
         if recurse:
             for module in self.children():
                 module._apply(fn)
@@ -493,7 +495,9 @@ class Module(ModuleBase):
         """
         device, dtype, non_blocking, memory_format = _parse_to(*args, **kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
-            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
+            raise TypeError(
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
+            )
         if dtype is not None and dtype.is_complex:
             warnings.warn(
                 "Complex modules are a new feature under active development whose design may change, and some modules "
@@ -717,9 +721,7 @@ class Module(ModuleBase):
         fill and `prefix` stands before every name. The attribute ``_metadata`` holds the version of each module.
         """
         if args:
-            warnings.warn(
-                "Positional args are being deprecated, use kwargs instead.", FutureWarning, stacklevel=2
-            )
+            warnings.warn("Positional args are being deprecated, use kwargs instead.", FutureWarning, stacklevel=2)
             destination = args[0] if destination is None else destination
             prefix = args[1] if len(args) > 1 and prefix == "" else prefix
             keep_vars = args[2] if len(args) > 2 and keep_vars is False else keep_vars
@@ -884,9 +886,7 @@ class Module(ModuleBase):
 
     def _named_members(self, get_members_fn, prefix="", recurse=True, remove_duplicate=True):
         seen = set()
-        modules = (
-            self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
-        )
+        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
         for module_prefix, module in modules:
             for name, member in get_members_fn(module):
                 if member is None or member in seen:
@@ -1036,11 +1036,12 @@ def _parse_to(*args, device=None, dtype=None, non_blocking=False, copy=False, me
             dtype = args.pop(0)
     if args:
         non_blocking = args.pop(0)
-    if args:
-        copy = args.pop(0)
+    args = args[1:]  # Tensor.to's `copy`, which a module has no use for
     if args or not isinstance(non_blocking, bool):
-        raise TypeError("to() received an invalid combination of arguments: expected (device, dtype, non_blocking), "
-                        "(dtype, non_blocking) or (tensor, non_blocking)")
+        raise TypeError(
+            "to() received an invalid combination of arguments: expected (device, dtype, non_blocking), "
+            "(dtype, non_blocking) or (tensor, non_blocking)"
+        )
     if tensor is not None:
         device, dtype = tensor.device, tensor.dtype
     return (None if device is None else torch.device(device)), dtype, non_blocking, memory_format

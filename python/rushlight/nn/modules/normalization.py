@@ -76,9 +76,7 @@ class LayerNorm(_TrailingNorm):
     Source: Ba et al. 2016, arXiv:1607.06450.
     """
 
-    def __init__(
-        self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True, device=None, dtype=None
-    ):
+    def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True, device=None, dtype=None):
         super().__init__(normalized_shape, eps, elementwise_affine, bias, device, dtype)
 
     def forward(self, input):

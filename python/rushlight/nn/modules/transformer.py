@@ -241,9 +241,7 @@ class TransformerEncoder(Module):
         is_causal = _detect_is_causal_mask(mask, is_causal, length)
         output = src
         for layer in self.layers:
-            output = layer(
-                output, src_mask=mask, is_causal=is_causal, src_key_padding_mask=src_key_padding_mask
-            )
+            output = layer(output, src_mask=mask, is_causal=is_causal, src_key_padding_mask=src_key_padding_mask)
         return output if self.norm is None else self.norm(output)
 
 
@@ -356,9 +354,7 @@ class Transformer(Module):
             raise RuntimeError("the batch number of src and tgt must be equal")
         if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")
-        memory = self.encoder(
-            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
-        )
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
         return self.decoder(
             tgt,
             memory,

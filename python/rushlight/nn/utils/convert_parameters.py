@@ -10,7 +10,9 @@ __all__ = ["parameters_to_vector", "vector_to_parameters"]
 def _check_devices(tensors):
     devices = {str(tensor.device) for tensor in tensors}
     if len(devices) > 1:
-        raise TypeError(f"Found two parameters on different devices, this is currently not supported: {sorted(devices)}")
+        raise TypeError(
+            f"Found two parameters on different devices, this is currently not supported: {sorted(devices)}"
+        )
 
 
 def parameters_to_vector(parameters):

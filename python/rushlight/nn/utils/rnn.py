@@ -206,7 +206,9 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     if isinstance(sequences, torch.Tensor):
         sequences = sequences.unbind(0)
     elif not hasattr(sequences, "__iter__"):
-        raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
+        raise RuntimeError(
+            f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
+        )
     sequences = list(sequences)
     if not sequences:
         raise RuntimeError("received an empty list of sequences")
