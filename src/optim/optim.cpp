@@ -1,0 +1,286 @@
+// Optimizers and schedules of the C++ frontend; the arithmetic is in steps.cpp and the kernels below it.
+#include "rushlight/optim.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rushlight/autograd.h"
+#include "rushlight/ops.h"
+#include "rushlight/optim/steps.h"
+
+namespace rush::optim {
+namespace {
+
+std::vector<Tensor> pick(const std::vector<Tensor>& all, const std::vector<size_t>& numbers) {
+  std::vector<Tensor> some;
+  some.reserve(numbers.size());
+  for (const size_t i : numbers) some.push_back(all[i]);
+  return some;
+}
+
+std::vector<Tensor> grads_of(const std::vector<Tensor>& params) {
+  std::vector<Tensor> grads;
+  grads.reserve(params.size());
+  for (const Tensor& p : params) grads.push_back(p.grad());
+  return grads;
+}
+
+/// The state of some parameters, which starts at zero.
+std::vector<Tensor> state_of(ParamGroup& group, std::string_view name, const std::vector<size_t>& active) {
+  std::vector<Tensor>& all = group.state_of(name);
+  for (const size_t i : active)
+    if (!all[i].defined()) all[i] = zeros_like(group.params[i]);
+  return pick(all, active);
+}
+
+void check_option(const char* what, double value) { check<ValueError>(value >= 0, "Invalid ", what, ": ", value); }
+
+void check_done(bool done, const char* optimizer) {
+  check<NotImplementedError>(done, optimizer,
+                             ": parameters, gradients and state must be of one floating dtype and on the CPU");
+}
+
+}  // namespace
+
+std::vector<Tensor>& ParamGroup::state_of(std::string_view name) {
+  for (auto& [key, tensors] : state)
+    if (key == name) return tensors;
+  return state.emplace_back(std::string(name), std::vector<Tensor>(params.size())).second;
+}
+
+void Optimizer::add_group(std::vector<Tensor> params, double lr, double momentum) {
+  check<ValueError>(!params.empty(), "optimizer got an empty parameter list");
+  check_option("learning rate", lr);
+  for (const Tensor& p : params) {
+    check<ValueError>(p.is_leaf(), "can't optimize a non-leaf Tensor");
+    for (const ParamGroup& group : groups_)
+      for (const Tensor& other : group.params)
+        check<ValueError>(!other.is_same(p), "some parameters appear in more than one parameter group");
+  }
+  groups_.push_back({.params = std::move(params), .lr = lr, .momentum = momentum});
+}
+
+void Optimizer::step() {
+  const NoGrad guard;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    std::vector<size_t> active;
+    for (size_t i = 0; i < groups_[g].params.size(); ++i)
+      if (groups_[g].params[i].grad().defined()) active.push_back(i);
+    if (!active.empty()) step_group(groups_[g], g, active);
+  }
+}
+
+Tensor Optimizer::step(const std::function<Tensor()>& closure) {
+  Tensor loss;
+  {
+    const EnableGrad guard;
+    loss = closure();
+  }
+  step();
+  return loss;
+}
+
+void Optimizer::zero_grad(bool set_to_none) {
+  const NoGrad guard;
+  for (ParamGroup& group : groups_)
+    for (Tensor& p : group.params) {
+      if (!p.grad().defined()) continue;
+      p.set_grad(set_to_none ? Tensor() : zeros_like(p.grad()));
+    }
+}
+
+NamedTensors Optimizer::state_dict() const {
+  NamedTensors result;
+  size_t first = 0;
+  for (const ParamGroup& group : groups_) {
+    for (size_t i = 0; i < group.params.size(); ++i)
+      for (const auto& [name, tensors] : group.state)
+        if (tensors[i].defined()) result.emplace_back(text("state.", first + i, ".", name), tensors[i]);
+    first += group.params.size();
+  }
+  return result;
+}
+
+void Optimizer::load_state_dict(const NamedTensors& state) {
+  const NoGrad guard;
+  size_t first = 0;
+  for (ParamGroup& group : groups_) {
+    for (const std::string& name : state_names())
+      for (size_t i = 0; i < group.params.size(); ++i) {
+        const std::string key = text("state.", first + i, ".", name);
+        const auto found =
+            std::find_if(state.begin(), state.end(), [&](const auto& item) { return item.first == key; });
+        if (found == state.end()) continue;
+        const Tensor& value = found->second;
+        check(name == "step" || value.sizes() == group.params[i].sizes(), key, " of shape ", value.sizes(),
+              " does not match its parameter of shape ", group.params[i].sizes());
+        group.state_of(name)[i] = clone(value);
+      }
+    first += group.params.size();
+  }
+}
+
+void SGD::add_param_group(std::vector<Tensor> params, const SGDOptions& o) {
+  check_option("momentum value", o.momentum);
+  check_option("weight_decay value", o.weight_decay);
+  check<ValueError>(!o.nesterov || (o.momentum > 0 && o.dampening == 0),
+                    "Nesterov momentum requires a momentum and zero dampening");
+  add_group(std::move(params), o.lr, o.momentum);
+  options_.push_back(o);
+}
+
+void SGD::step_group(ParamGroup& group, size_t number, const std::vector<size_t>& active) {
+  const SGDOptions& o = options_[number];
+  SgdStep step{group.lr, group.momentum, o.dampening, o.weight_decay, o.nesterov, o.maximize};
+  const auto run = [&](const std::vector<size_t>& some, const SgdStep& how) {
+    if (some.empty()) return;
+    const std::vector<Tensor> params = pick(group.params, some);
+    const bool buffers = how.momentum != 0;
+    check_done(sgd_step(params, grads_of(params),
+                        buffers ? state_of(group, "momentum_buffer", some) : std::vector<Tensor>(), how),
+               "SGD");
+  };
+  if (step.momentum == 0) return run(active, step);
+  // A buffer starts as the first gradient: what a buffer of zeros becomes without dampening.
+  std::vector<size_t> fresh, old;
+  for (const size_t i : active) (group.state_of("momentum_buffer")[i].defined() ? old : fresh).push_back(i);
+  run(old, step);
+  step.dampening = 0;
+  run(fresh, step);
+}
+
+void Adam::add_param_group(std::vector<Tensor> params, const AdamOptions& o) {
+  check_option("epsilon value", o.eps);
+  check_option("weight_decay value", o.weight_decay);
+  check<ValueError>(0 <= o.betas.first && o.betas.first < 1, "Invalid beta parameter at index 0: ", o.betas.first);
+  check<ValueError>(0 <= o.betas.second && o.betas.second < 1, "Invalid beta parameter at index 1: ", o.betas.second);
+  add_group(std::move(params), o.lr, o.betas.first);
+  options_.push_back(o);
+}
+
+void Adam::step_group(ParamGroup& group, size_t number, const std::vector<size_t>& active) {
+  const AdamOptions& o = options_[number];
+  const std::vector<Tensor> params = pick(group.params, active);
+  std::vector<Tensor>& steps = group.state_of("step");
+  for (const size_t i : active)
+    if (!steps[i].defined()) steps[i] = zeros({}, kFloat32);
+  check_done(
+      adam_step(params, grads_of(params), state_of(group, "exp_avg", active), state_of(group, "exp_avg_sq", active),
+                o.amsgrad ? state_of(group, "max_exp_avg_sq", active) : std::vector<Tensor>(),
+                pick(group.state_of("step"), active),
+                {.lr = group.lr,
+                 .beta1 = group.momentum,
+                 .beta2 = o.betas.second,
+                 .eps = o.eps,
+                 .weight_decay = o.weight_decay,
+                 .maximize = o.maximize,
+                 .decoupled = o.decoupled_weight_decay}),
+      "Adam");
+}
+
+// ---- schedules ----
+
+namespace {
+double cosine(double start, double end, double fraction) {
+  return end + (start - end) * (1 + std::cos(std::numbers::pi * fraction)) / 2;
+}
+}  // namespace
+
+LRScheduler::LRScheduler(Optimizer& optimizer) : optimizer_(optimizer) {
+  for (ParamGroup& group : optimizer.param_groups())
+    if (group.initial_lr == 0) group.initial_lr = group.lr;
+}
+
+void LRScheduler::set() {
+  const double momentum = get_momentum(epoch_);
+  for (ParamGroup& group : optimizer_.param_groups()) {
+    group.lr = get_lr(group, epoch_);
+    if (momentum >= 0) group.momentum = momentum;
+  }
+}
+
+void LRScheduler::step() {
+  ++epoch_;
+  set();
+}
+
+std::vector<double> LRScheduler::get_last_lr() const {
+  std::vector<double> rates;
+  for (const ParamGroup& group : optimizer_.param_groups()) rates.push_back(group.lr);
+  return rates;
+}
+
+double StepLR::get_lr(const ParamGroup& group, int64_t epoch) const {
+  return group.initial_lr * std::pow(gamma_, double(epoch / step_size_));
+}
+
+double CosineAnnealingLR::get_lr(const ParamGroup& group, int64_t epoch) const {
+  return cosine(group.initial_lr, eta_min_, double(epoch) / double(T_max_));
+}
+
+OneCycleLR::OneCycleLR(Optimizer& optimizer, const OneCycleLROptions& options)
+    : LRScheduler(optimizer), options_(options) {
+  check<ValueError>(options.total_steps > 0, "Expected positive integer total_steps, but got ", options.total_steps);
+  check<ValueError>(options.pct_start >= 0 && options.pct_start <= 1,
+                    "Expected float between 0 and 1 pct_start, but got ", options.pct_start);
+  for (ParamGroup& group : optimizer.param_groups()) group.initial_lr = options.max_lr / options.div_factor;
+  set();
+}
+
+/// The value at a step on the way through four stops; without three phases the third is left out.
+double OneCycleLR::along(int64_t epoch, const double (&stops)[4]) const {
+  const double rise = options_.pct_start * double(options_.total_steps);
+  const double ends[] = {rise - 1, options_.three_phase ? 2 * rise - 2 : -1, double(options_.total_steps - 1)};
+  double begin = 0, from = stops[0];
+  for (int phase = 0;; ++phase) {
+    if (phase == 1 && !options_.three_phase) continue;
+    if (double(epoch) <= ends[phase] || phase == 2) {
+      const double fraction = (double(epoch) - begin) / (ends[phase] - begin), to = stops[phase + 1];
+      return options_.linear ? (to - from) * fraction + from : cosine(from, to, fraction);
+    }
+    begin = ends[phase];
+    from = stops[phase + 1];
+  }
+}
+
+double OneCycleLR::get_lr(const ParamGroup& group, int64_t epoch) const {
+  check<ValueError>(epoch <= options_.total_steps, "Tried to step ", epoch,
+                    " times. The specified number of total steps is ", options_.total_steps);
+  return along(epoch,
+               {group.initial_lr, options_.max_lr, group.initial_lr, group.initial_lr / options_.final_div_factor});
+}
+
+double OneCycleLR::get_momentum(int64_t epoch) const {
+  if (!options_.cycle_momentum) return -1;
+  const double low = options_.base_momentum, high = options_.max_momentum;
+  return along(epoch, {high, low, high, high});
+}
+
+ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, const ReduceLROnPlateauOptions& options)
+    : optimizer_(optimizer), options_(options), best_(options.maximize ? -INFINITY : INFINITY) {
+  check<ValueError>(options.factor < 1, "Factor should be < 1.0.");
+}
+
+void ReduceLROnPlateau::step(double metric) {
+  const double sign = options_.maximize ? 1 : -1;
+  const double needed = options_.absolute ? best_ + sign * options_.threshold : best_ * (1 + sign * options_.threshold);
+  if (options_.maximize ? metric > needed : metric < needed) {
+    best_ = metric;
+    bad_epochs_ = 0;
+  } else {
+    ++bad_epochs_;
+  }
+  if (cooldown_left_ > 0) {
+    --cooldown_left_;
+    bad_epochs_ = 0;
+  }
+  if (bad_epochs_ <= options_.patience) return;
+  for (ParamGroup& group : optimizer_.param_groups()) {
+    const double lr = std::max(group.lr * options_.factor, options_.min_lr);
+    if (group.lr - lr > options_.eps) group.lr = lr;
+  }
+  cooldown_left_ = options_.cooldown;
+  bad_epochs_ = 0;
+}
+
+}  // namespace rush::optim
