@@ -384,4 +384,11 @@ OP_DEFINE(real){{
     .composite = [](const Tensor& x) { return x.is_complex() ? select(view_as_real(x), -1, 0) : x; },
 }};
 
+OP_DEFINE(view_as_itself){{
+    .doc = R"(A view of the whole: another tensor on the same elements, with history.)",
+    .composite = [](const Tensor& x) { return alias(x, x.sizes(), x.strides(), x.storage_offset()); },
+    .vjp = [](const Tensor& g, const Tensor&, const Tensor&) { return Grads{g}; },
+    .view = true,
+}};
+
 }  // namespace rush
