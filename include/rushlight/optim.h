@@ -15,11 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include "rushlight/serialize.h"
 #include "rushlight/tensor.h"
 
 namespace rush::optim {
-
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 /// Parameters that share options, and their state, which is one tensor for each of them under each name.
 struct ParamGroup {

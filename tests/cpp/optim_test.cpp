@@ -52,7 +52,7 @@ TEST(Optim, StateGoesOnAsBefore) {
   const Tensor a = start(), b = start();
   optim::Adam one({a}, {.lr = 0.1}), two({b}, {.lr = 0.1});
   steps(one, a, 0, 2);
-  const optim::NamedTensors state = one.state_dict();
+  const NamedTensors state = one.state_dict();
   ASSERT_EQ(state.size(), 3u);
   EXPECT_EQ(state[0].first, "state.0.step");
   two.load_state_dict(state);
