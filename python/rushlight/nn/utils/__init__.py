@@ -1,7 +1,22 @@
-"""Tools around modules: limiting gradients, parameters as vectors, sequences of different lengths, folding norms."""
+"""Tools around modules: limiting gradients, parameters as vectors, sequences of different lengths, folding and
+reparametrizing weights."""
+
+from __future__ import annotations
 
 from . import rnn
 from .clip_grad import clip_grad_norm, clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
 from .convert_parameters import parameters_to_vector, vector_to_parameters
 from .fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
 from .init import skip_init
+from .memory_format import convert_conv2d_weight_memory_format, convert_conv3d_weight_memory_format
+from .spectral_norm import remove_spectral_norm, spectral_norm
+from .weight_norm import remove_weight_norm, weight_norm
+
+
+def __getattr__(name):
+    # They need the containers, which come after this package.
+    if name in ("parametrizations", "parametrize", "stateless"):
+        import importlib
+
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
