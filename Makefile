@@ -29,7 +29,7 @@ test-cpp:
 	ctest --test-dir $(BUILD) --output-on-failure --output-junit $(CURDIR)/$(REPORTS)/ctest.xml
 
 test-python:
-	$(PYTHON) -m pytest -q tests/python --junitxml $(REPORTS)/pytest.xml
+	$(PYTHON) -m pytest -q tests --junitxml $(REPORTS)/pytest.xml
 
 format: setup
 	git ls-files '*.h' '*.cpp' | xargs clang-format -i
