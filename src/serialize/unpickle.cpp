@@ -62,13 +62,16 @@ class Unpickler {
  public:
   Unpickler(std::string_view bytes, const StorageReader& storage)
       : bytes_(bytes), storage_(storage), allowance_((size_t{64} << 20) + 64 * bytes.size()) {}
+  // What is not handed out is taken apart one by one, so that neither a deeply nested tree recurses on its way out nor
+  // a cycle leaks.
   ~Unpickler() {
-    // Taking the containers apart one by one keeps a deeply nested tree that was refused from recursing on its way out,
-    // and cycles from leaking.
-    if (accepted_) return;
-    for (auto& made : sequences_) made->items.clear();
-    for (auto& made : dicts_) made->items.clear(), made->attributes = {};
-    for (auto& made : tensors_) made->attributes = {};
+    const auto dropped = [this](const void* object) { return !accepted_ || heights_.count(object) == 0; };
+    for (auto& made : sequences_)
+      if (dropped(made.get())) made->items.clear();
+    for (auto& made : dicts_)
+      if (dropped(made.get())) made->items.clear(), made->attributes = {};
+    for (auto& made : tensors_)
+      if (dropped(made.get())) made->attributes = {};
   }
 
   Value run() {
@@ -572,14 +575,13 @@ class Unpickler {
       std::vector<const Value*> children;
       size_t height = 1;
     };
-    std::unordered_map<const void*, size_t> heights;  // 0 while a container is still open
     std::vector<Level> path(1);
     path[0].children.push_back(&root);
     while (!path.empty()) {
       if (path.back().children.empty()) {
         const Level done = std::move(path.back());
         path.pop_back();
-        heights[done.object] = done.height;
+        heights_[done.object] = done.height;
         if (!path.empty()) path.back().height = std::max(path.back().height, done.height + 1);
         continue;
       }
@@ -600,7 +602,7 @@ class Unpickler {
       } else {
         continue;
       }
-      const auto [known, fresh] = heights.emplace(level.object, 0);
+      const auto [known, fresh] = heights_.emplace(level.object, 0);
       if (!fresh && known->second == 0) broken("a container contains itself");
       const size_t height = fresh ? 1 : known->second;
       if (path.size() + height > kMaxDepth) broken("containers are nested too deeply");
@@ -620,6 +622,7 @@ class Unpickler {
   std::vector<std::shared_ptr<Dict>> dicts_;
   std::vector<std::shared_ptr<TensorRecord>> tensors_;
   size_t allowance_;
+  std::unordered_map<const void*, size_t> heights_;  // of the containers reached from the result; 0 while still open
   bool accepted_ = false;
 };
 

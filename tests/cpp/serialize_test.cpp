@@ -184,6 +184,9 @@ TEST(Pickle, RunsNothingAndNamesWhatItRefuses) {
 TEST(Pickle, BombsAreRefused) {
   std::string deep = "\x80\x02" + std::string(100000, ']') + std::string(99999, 'a') + ".";
   EXPECT_NE(refusal(deep).find("nested too deeply"), std::string::npos);
+  std::string garbage = "\x80\x02]q\x00"s;  // built from the inside, then thrown away
+  for (int i = 0; i < 100000; ++i) garbage += "]h\0aq\0"s;
+  EXPECT_TRUE(read_pickle(garbage + "0N.").as<None>());
   std::string wide = "\x80\x02]q\x00"s;  // fifty lists, each holding the one before twice: 2 ** 50 leaves
   for (int i = 1; i < 50; ++i) wide += "](h"s + char(i - 1) + "h" + char(i - 1) + "eq" + char(i);
   EXPECT_TRUE(read_pickle(wide + ".").ref<Sequence>());
