@@ -1,0 +1,154 @@
+// What the binding's files share: owned references, Python's exceptions as C++ control flow, and the types of this
+// module. A function that returns a null PyObject* has set a Python exception, as everywhere in CPython.
+#pragma once
+#include <Python.h>
+
+#include <string_view>
+#include <memory>
+#include <utility>
+
+#include "rushlight/ops.h"
+
+namespace rush::python {
+
+/// An owned reference.
+class Object {
+ public:
+  Object() = default;
+  explicit Object(PyObject* owned) : p_(owned) {}
+  static Object borrow(PyObject* p) {
+    Py_XINCREF(p);
+    return Object(p);
+  }
+  Object(const Object& o) : p_(o.p_) { Py_XINCREF(p_); }
+  Object(Object&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
+  Object& operator=(Object o) noexcept {
+    std::swap(p_, o.p_);
+    return *this;
+  }
+  ~Object() { Py_XDECREF(p_); }
+  PyObject* get() const { return p_; }
+  PyObject* release() { return std::exchange(p_, nullptr); }
+  explicit operator bool() const { return p_ != nullptr; }
+
+ private:
+  PyObject* p_ = nullptr;
+};
+
+/// Thrown in C++ when a Python exception is set.
+struct PythonError {};
+/// `p`, or PythonError if it is null.
+inline PyObject* need(PyObject* p) {
+  if (!p) throw PythonError();
+  return p;
+}
+inline int need(int status) {
+  if (status < 0) throw PythonError();
+  return status;
+}
+
+/// Sets the Python exception that stands for the C++ exception being handled. Call it in a catch (...) block.
+void set_python_error();
+
+/// Runs f and turns its exceptions into Python's; the body of everything that Python calls.
+template <class F>
+auto guarded(F&& f) noexcept -> decltype(f()) {
+  try {
+    return f();
+  } catch (...) {
+    set_python_error();
+    if constexpr (std::is_same_v<decltype(f()), int>) return -1;
+    else return nullptr;
+  }
+}
+
+/// The UTF-8 text of a str, which lives as long as it does.
+inline std::string_view text_of(PyObject* str) {
+  Py_ssize_t size;
+  const char* s = PyUnicode_AsUTF8AndSize(str, &size);
+  if (!s) throw PythonError();
+  return {s, size_t(size)};
+}
+
+struct ReleaseGil {
+  PyThreadState* state = PyEval_SaveThread();
+  ~ReleaseGil() { PyEval_RestoreThread(state); }
+};
+struct AcquireGil {
+  PyGILState_STATE state = PyGILState_Ensure();
+  ~AcquireGil() { PyGILState_Release(state); }
+};
+
+/// A Python object held from C++ threads: dropped with the GIL.
+inline std::shared_ptr<PyObject> hold(PyObject* p) {
+  Py_INCREF(p);
+  return {p, [](PyObject* o) {
+            if (!Py_IsInitialized()) return;
+            const AcquireGil gil;
+            Py_DECREF(o);
+          }};
+}
+
+// ---- tensors (tensor_type.cpp) ----
+
+extern PyTypeObject* tensor_type;
+
+/// Whether `o` is a Tensor or of a subclass.
+inline bool is_tensor(PyObject* o) { return Py_TYPE(o) == tensor_type || PyType_IsSubtype(Py_TYPE(o), tensor_type); }
+/// The tensor inside; `o` must be one.
+const Tensor& unwrap(PyObject* o);
+/// The tensor's one Python object, made if it has none; None for an undefined tensor. A new reference.
+PyObject* wrap(const Tensor& t);
+/// A new object of `type`, a subclass of Tensor, around a tensor that has none yet.
+PyObject* wrap_as(PyTypeObject* type, Tensor t);
+
+/// x[key], and x[key] = value or del (indexing.cpp).
+PyObject* get_item(PyObject* self, PyObject* key);
+int set_item(PyObject* self, PyObject* key, PyObject* value);
+/// The Python object that shows a node, None for none (autograd.cpp).
+PyObject* wrap_node(const Ref<Node>& node);
+
+// ---- other types (types.cpp) ----
+
+PyObject* wrap(DType t);
+PyObject* wrap(Device d);
+PyObject* wrap_size(Ints sizes);
+PyObject* wrap(const Scalar& s);
+PyObject* wrap(MemoryFormat f);
+PyObject* strided_layout();
+bool is_dtype(PyObject* o);
+DType dtype_from(PyObject* o);  // also Python's bool, int, float, complex
+bool is_device(PyObject* o);
+Device device_from(PyObject* o);  // device, str or int
+bool is_generator(PyObject* o);
+Generator* generator_from(PyObject* o);
+bool is_memory_format(PyObject* o);
+MemoryFormat memory_format_from(PyObject* o);
+bool is_layout(PyObject* o);
+/// A bool, int, float, complex or NumPy scalar.
+bool is_number(PyObject* o);
+Scalar number_from(PyObject* o);
+
+// ---- operators (operators.cpp) ----
+
+/// Calls an operator by its overload set, as Python does: positional arguments, then keywords.
+PyObject* call_operator(std::string_view name, PyObject* const* args, size_t nargs, PyObject* kwnames = nullptr);
+/// Python's `a OP b`; NotImplemented where the operator can't take the other.
+PyObject* call_binary(std::string_view name, PyObject* a, PyObject* b);
+/// The callable for an overload set; null without an exception if there is none.
+PyObject* find_callable(std::string_view name);
+
+/// Whether any of the arguments overrides operators with __torch_function__; then `result` is what that gave.
+bool torch_function(PyObject* callable, PyObject* const* args, size_t nargs, PyObject* kwnames, PyObject*& result);
+
+// ---- what each file adds to the module ----
+
+void add_types(PyObject* module);
+void add_tensor_type(PyObject* module);
+void add_operators(PyObject* module);
+void add_autograd(PyObject* module);
+void add_conversions(PyObject* module);
+void add_random(PyObject* module);
+void add_optim(PyObject* module);
+
+}  // namespace rush::python
