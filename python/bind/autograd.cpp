@@ -1,8 +1,6 @@
 // Autograd for Python: modes, the engine, nodes, hooks, autograd.Function.
 #include "rushlight/autograd.h"
 
-#include <structmember.h>
-
 #include "python.h"
 
 namespace rush::python {
@@ -51,7 +49,6 @@ struct NodeObject {
 };
 PyTypeObject* node_type = nullptr;
 PyTypeObject* function_type = nullptr;
-Node& node_in(PyObject* o) { return *reinterpret_cast<NodeObject*>(o)->node; }
 
 /// The node of an autograd.Function call: backward goes to the Python object that forward saw as ctx.
 struct PythonNode final : Node {
@@ -59,6 +56,7 @@ struct PythonNode final : Node {
   std::shared_ptr<PyObject> context;
   std::vector<SavedTensor> saved;
   bool materialize = true, released = false;
+  ~PythonNode() override;
   std::string name() const override { return label; }
   void release() override {
     released = true;
@@ -75,6 +73,12 @@ struct FunctionObject {
   PyObject* weak_references;
 };
 FunctionObject* function_in(PyObject* o) { return reinterpret_cast<FunctionObject*>(o); }
+
+PythonNode::~PythonNode() {
+  if (!context || !Py_IsInitialized()) return;
+  const AcquireGil gil;
+  if (function_in(context.get())->node == this) function_in(context.get())->node = nullptr;
+}
 
 void node_free(PyObject* o) {
   auto* n = reinterpret_cast<NodeObject*>(o);
@@ -160,23 +164,40 @@ void read_grads(PyObject* answer, Grads& grads, const char* who) {
   }
 }
 
-/// What register_hook returns: remove() takes the hook off.
+/// What register_hook returns: remove() takes the hook off; leaving it as a context does too.
+struct Handle {
+  PyObject_HEAD;
+  std::function<void()>* remove;
+};
+PyTypeObject* handle_type = nullptr;
+
 PyObject* make_handle(std::function<void()> remove) {
-  auto* boxed = new std::function<void()>(std::move(remove));
-  const Object capsule(need(PyCapsule_New(boxed, "rushlight.hook", [](PyObject* c) {
-    delete static_cast<std::function<void()>*>(PyCapsule_GetPointer(c, "rushlight.hook"));
-  })));
-  const Object module(need(PyImport_ImportModule("rushlight.utils.hooks")));
-  return need(PyObject_CallMethod(module.get(), "_handle", "O", capsule.get()));
+  auto* h = reinterpret_cast<Handle*>(need(handle_type->tp_alloc(handle_type, 0)));
+  h->remove = new std::function<void()>(std::move(remove));
+  return reinterpret_cast<PyObject*>(h);
 }
-PyObject* remove_hook_capsule(PyObject*, PyObject* capsule) {
+void handle_free(PyObject* o) {
+  delete reinterpret_cast<Handle*>(o)->remove;
+  PyTypeObject* type = Py_TYPE(o);
+  type->tp_free(o);
+  Py_DECREF(type);
+}
+PyObject* handle_remove(PyObject* o, PyObject*) {
   return guarded([&]() -> PyObject* {
-    void* boxed = PyCapsule_GetPointer(capsule, "rushlight.hook");
-    if (!boxed) throw PythonError();
-    (*static_cast<std::function<void()>*>(boxed))();
+    (*reinterpret_cast<Handle*>(o)->remove)();
     Py_RETURN_NONE;
   });
 }
+PyObject* handle_enter(PyObject* o, PyObject*) {
+  Py_INCREF(o);
+  return o;
+}
+PyMethodDef handle_methods[] = {{"remove", handle_remove, METH_NOARGS, "Takes the hook off; a second time does nothing."},
+                                {"__enter__", handle_enter, METH_NOARGS, nullptr},
+                                {"__exit__", handle_remove, METH_VARARGS, nullptr},
+                                {}};
+PyType_Slot handle_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(handle_free)}, {Py_tp_methods, handle_methods}, {}};
+PyType_Spec handle_spec{"rushlight._C.HookHandle", sizeof(Handle), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, handle_slots};
 
 PyObject* node_register(PyObject* o, PyObject* hook, bool pre) {
   return guarded([&] {
@@ -608,7 +629,6 @@ PyMethodDef functions[] = {
     {"_push_saved_tensors_hooks", push_hooks, METH_VARARGS, nullptr},
     {"_pop_saved_tensors_hooks", pop_hooks, METH_NOARGS, nullptr},
     {"_set_saved_tensors_hooks_disabled", disable_hooks, METH_O, nullptr},
-    {"_remove_hook", remove_hook_capsule, METH_O, nullptr},
     {}};
 
 PyMethodDef tensor_methods[] = {
@@ -645,6 +665,7 @@ void add_autograd(PyObject* module) {
   report_anomaly = warn_anomaly;
   node_type = reinterpret_cast<PyTypeObject*>(need(PyType_FromSpec(&node_spec)));
   function_type = reinterpret_cast<PyTypeObject*>(need(PyType_FromSpec(&function_spec)));
+  handle_type = reinterpret_cast<PyTypeObject*>(need(PyType_FromSpec(&handle_spec)));
   need(PyModule_AddObjectRef(module, "Node", reinterpret_cast<PyObject*>(node_type)));
   need(PyModule_AddObjectRef(module, "_FunctionBase", reinterpret_cast<PyObject*>(function_type)));
   need(PyModule_AddFunctions(module, functions));

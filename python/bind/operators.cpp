@@ -1,7 +1,5 @@
 // Operators as Python callables, straight from the registry: one generic argument parser that reads the schema, for
 // functions, methods, in-place (`name_`) and out= forms.
-#include <structmember.h>
-
 #include <map>
 #include <string>
 

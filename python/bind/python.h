@@ -2,6 +2,7 @@
 // module. A function that returns a null PyObject* has set a Python exception, as everywhere in CPython.
 #pragma once
 #include <Python.h>
+#include <structmember.h>
 
 #include <string_view>
 #include <memory>

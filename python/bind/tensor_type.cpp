@@ -3,8 +3,6 @@
 // Note [One object for a tensor]: a TensorImpl has at most one Python object, so that `x.grad is x.grad`. The object
 // holds the impl. When the object would die while the impl lives on (in a graph, in .grad), an object that carries
 // state of its own (attributes, a subclass) is kept: the impl then owns the object instead, until it is asked for again.
-#include <structmember.h>
-
 #include "python.h"
 #include "rushlight/autograd.h"
 
@@ -159,7 +157,7 @@ PyObject* as_subclass(PyObject* self, PyObject* cls) {
                      "cls must be a subclass of Tensor");
     // An alias that keeps its history: operators record through it.
     const Tensor& t = self_of(self);
-    Tensor same = view_as_itself(t);
+    Tensor same = view(t, t.sizes());
     return attach(reinterpret_cast<PyTypeObject*>(cls), std::move(same));
   });
 }
@@ -597,9 +595,13 @@ bool torch_function(PyObject* callable, PyObject* const* args, size_t nargs, PyO
   return true;
 }
 
+extern PyBufferProcs tensor_buffer;  // convert.cpp
+
 void add_tensor_type(PyObject* module) {
   release_python_object = release_object;
   tensor_type = reinterpret_cast<PyTypeObject*>(need(PyType_FromSpec(&spec)));
+  tensor_type->tp_as_buffer->bf_getbuffer = tensor_buffer.bf_getbuffer;
+  tensor_type->tp_as_buffer->bf_releasebuffer = tensor_buffer.bf_releasebuffer;
   torch_function_name = need(PyUnicode_InternFromString("__torch_function__"));
   need(PyModule_AddFunctions(module, functions));
   disabled_torch_function = need(PyObject_GetAttrString(module, "_disabled_torch_function_impl"));

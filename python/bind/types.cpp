@@ -1,10 +1,7 @@
 // dtype, device, Size, memory_format, layout and number conversions, on CPython's API.
-#include <structmember.h>
-
 #include <cmath>
 
 #include "python.h"
-#include "rushlight/generator.h"
 
 namespace rush::python {
 
@@ -46,7 +43,7 @@ struct Constant {
   const char* name;  // "float32"
 };
 
-PyTypeObject *dtype_type, *memory_format_type, *layout_type, *device_type, *size_type, *generator_type;
+PyTypeObject *dtype_type, *memory_format_type, *layout_type, *device_type, *size_type;
 PyObject* dtypes[kDTypes];
 PyObject* memory_formats[4];
 PyObject* strided;

@@ -1,0 +1,44 @@
+// The extension module rushlight._C.
+#include <nanobind/nanobind.h>
+
+#include "module_base.h"
+#include "python.h"
+#include "rushlight/allocator.h"
+#include "rushlight/parallel.h"
+
+namespace nb = nanobind;
+
+NB_MODULE(_C, m) {
+  using namespace rush;
+  namespace py = rush::python;
+  nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+    try {
+      std::rethrow_exception(p);
+    } catch (const Error&) {
+      py::set_python_error();
+    } catch (const py::PythonError&) {
+    }
+  });
+  try {
+    py::add_types(m.ptr());
+    py::add_tensor_type(m.ptr());
+    py::add_autograd(m.ptr());
+    py::add_conversions(m.ptr());
+    py::add_operators(m.ptr());
+    py::add_random(m.ptr());
+    py::add_optim(m.ptr());
+    m.attr("ModuleBase") = nb::steal(py::need(py::make_module_base()));
+    m.attr("OutOfMemoryError") = nb::steal(py::need(PyErr_NewExceptionWithDoc(
+        "rushlight.OutOfMemoryError", "Raised when a device has no memory left.", PyExc_RuntimeError, nullptr)));
+    m.attr("_LinAlgError") = nb::steal(py::need(PyErr_NewExceptionWithDoc(
+        "rushlight.linalg.LinAlgError", "Raised when a matrix makes a computation impossible.", PyExc_RuntimeError, nullptr)));
+  } catch (const py::PythonError&) {
+    throw nb::python_error();
+  }
+  m.def("get_num_threads", &num_threads, "Threads that operators use.");
+  m.def("set_num_threads", &set_num_threads, nb::arg("n"), "Sets the number of threads that operators use.");
+  m.def("_memory_allocated", &cpu_memory_allocated, "Bytes of CPU memory in use by tensors.");
+  m.def("_max_memory_allocated", &cpu_max_memory_allocated, "The most bytes of CPU memory in use so far.");
+  m.def("_reset_peak_memory", &cpu_reset_peak, "Starts _max_memory_allocated() over.");
+  m.def("_empty_cache", &cpu_empty_cache, "Gives cached CPU memory back to the system.");
+}
