@@ -15,7 +15,8 @@ PyObject* get_mode(PyObject*, PyObject*) {
 }
 PyObject* set_grad_enabled(PyObject*, PyObject* on) {
   return guarded([&]() -> PyObject* {
-    check<TypeError>(PyBool_Check(on), "set_grad_enabled(): argument 'enabled' (position 1) must be bool, not ", Py_TYPE(on)->tp_name);
+    check<TypeError>(PyBool_Check(on), "set_grad_enabled(): argument 'enabled' (position 1) must be bool, not ",
+                     Py_TYPE(on)->tp_name);
     modes().grad = on == Py_True;
     Py_RETURN_NONE;
   });
@@ -103,7 +104,8 @@ int node_clear(PyObject* o) {
 /// The node behind a Node object or a Function's ctx.
 Ref<Node> node_of(PyObject* o) {
   if (PyObject_TypeCheck(o, node_type)) return reinterpret_cast<NodeObject*>(o)->node;
-  check(PyObject_TypeCheck(o, function_type) && function_in(o)->node, "this context has no node: nothing was recorded for it");
+  check(PyObject_TypeCheck(o, function_type) && function_in(o)->node,
+        "this context has no node: nothing was recorded for it");
   return Ref<Node>(function_in(o)->node);
 }
 
@@ -116,7 +118,8 @@ PyObject* node_next(PyObject* o, void*) {
     Object tuple(need(PyTuple_New(Py_ssize_t(node->edges.size()))));
     for (size_t i = 0; i < node->edges.size(); ++i) {
       Object next(wrap_node(node->edges[i].node));
-      PyTuple_SET_ITEM(tuple.get(), Py_ssize_t(i), need(Py_BuildValue("(Ok)", next.get(), (unsigned long)node->edges[i].input)));
+      PyTuple_SET_ITEM(tuple.get(), Py_ssize_t(i),
+                       need(Py_BuildValue("(Ok)", next.get(), (unsigned long)node->edges[i].input)));
     }
     return tuple.release();
   });
@@ -152,7 +155,8 @@ PyObject* tuple_of(const Grads& grads) {
 /// A hook's or backward's answer, a tensor, None or a tuple of them, as gradients.
 void read_grads(PyObject* answer, Grads& grads, const char* who) {
   const auto one = [&](PyObject* o) {
-    check<TypeError>(o == Py_None || is_tensor(o), who, " returned ", Py_TYPE(o)->tp_name, ", expected a Tensor or None");
+    check<TypeError>(o == Py_None || is_tensor(o), who, " returned ", Py_TYPE(o)->tp_name,
+                     ", expected a Tensor or None");
     return o == Py_None ? Tensor() : unwrap(o);
   };
   if (PyTuple_Check(answer) || PyList_Check(answer)) {
@@ -192,12 +196,15 @@ PyObject* handle_enter(PyObject* o, PyObject*) {
   Py_INCREF(o);
   return o;
 }
-PyMethodDef handle_methods[] = {{"remove", handle_remove, METH_NOARGS, "Takes the hook off; a second time does nothing."},
-                                {"__enter__", handle_enter, METH_NOARGS, nullptr},
-                                {"__exit__", handle_remove, METH_VARARGS, nullptr},
-                                {}};
-PyType_Slot handle_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(handle_free)}, {Py_tp_methods, handle_methods}, {}};
-PyType_Spec handle_spec{"rushlight._C.HookHandle", sizeof(Handle), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, handle_slots};
+PyMethodDef handle_methods[] = {
+    {"remove", handle_remove, METH_NOARGS, "Takes the hook off; a second time does nothing."},
+    {"__enter__", handle_enter, METH_NOARGS, nullptr},
+    {"__exit__", handle_remove, METH_VARARGS, nullptr},
+    {}};
+PyType_Slot handle_slots[] = {
+    {Py_tp_dealloc, reinterpret_cast<void*>(handle_free)}, {Py_tp_methods, handle_methods}, {}};
+PyType_Spec handle_spec{"rushlight._C.HookHandle", sizeof(Handle), 0,
+                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, handle_slots};
 
 PyObject* node_register(PyObject* o, PyObject* hook, bool pre) {
   return guarded([&] {
@@ -205,12 +212,15 @@ PyObject* node_register(PyObject* o, PyObject* hook, bool pre) {
     const auto call = hold(hook);
     uint64_t id;
     if (pre) {
-      id = register_hook(node, [call](Grads& grads) {
-        const AcquireGil gil;
-        const Object args(tuple_of(grads));
-        const Object answer(need(PyObject_CallOneArg(call.get(), args.get())));
-        if (answer.get() != Py_None) read_grads(answer.get(), grads, "a prehook");
-      }, nullptr);
+      id = register_hook(
+          node,
+          [call](Grads& grads) {
+            const AcquireGil gil;
+            const Object args(tuple_of(grads));
+            const Object answer(need(PyObject_CallOneArg(call.get(), args.get())));
+            if (answer.get() != Py_None) read_grads(answer.get(), grads, "a prehook");
+          },
+          nullptr);
     } else {
       id = register_hook(node, nullptr, [call](Grads& outputs, const Grads& inputs) {
         const AcquireGil gil;
@@ -225,16 +235,18 @@ PyObject* node_register(PyObject* o, PyObject* hook, bool pre) {
 PyObject* node_register_hook(PyObject* o, PyObject* hook) { return node_register(o, hook, false); }
 PyObject* node_register_prehook(PyObject* o, PyObject* hook) { return node_register(o, hook, true); }
 
-PyMethodDef node_methods[] = {
-    {"name", node_name, METH_NOARGS, "What was recorded, \"AddBackward0\"."},
-    {"register_hook", node_register_hook, METH_O, "register_hook(fn(grad_inputs, grad_outputs)): called after the node ran."},
-    {"register_prehook", node_register_prehook, METH_O, "register_prehook(fn(grad_outputs)): called before the node runs."},
-    {"_sequence_nr", node_sequence, METH_NOARGS, "Later nodes have higher numbers."},
+PyMethodDef node_methods[] = {{"name", node_name, METH_NOARGS, "What was recorded, \"AddBackward0\"."},
+                              {"register_hook", node_register_hook, METH_O,
+                               "register_hook(fn(grad_inputs, grad_outputs)): called after the node ran."},
+                              {"register_prehook", node_register_prehook, METH_O,
+                               "register_prehook(fn(grad_outputs)): called before the node runs."},
+                              {"_sequence_nr", node_sequence, METH_NOARGS, "Later nodes have higher numbers."},
+                              {}};
+PyGetSetDef node_getset[] = {
+    {"next_functions", node_next, nullptr, "Where gradients go: pairs (node, index).", nullptr},
+    {"variable", node_variable, nullptr, "Of an AccumulateGrad node: its leaf.", nullptr},
+    {"metadata", node_metadata, nullptr, "A dict for the user.", nullptr},
     {}};
-PyGetSetDef node_getset[] = {{"next_functions", node_next, nullptr, "Where gradients go: pairs (node, index).", nullptr},
-                             {"variable", node_variable, nullptr, "Of an AccumulateGrad node: its leaf.", nullptr},
-                             {"metadata", node_metadata, nullptr, "A dict for the user.", nullptr},
-                             {}};
 PyType_Slot node_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(node_free)},
                             {Py_tp_traverse, reinterpret_cast<void*>(node_traverse)},
                             {Py_tp_clear, reinterpret_cast<void*>(node_clear)},
@@ -293,21 +305,24 @@ PyObject* saved_tensors(PyObject* o, void*) {
       Py_XDECREF(kept);
       return PyTuple_New(0);
     }
-    check(!node->released,
-          "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
-          "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
-          "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
-          "saved tensors after calling backward.");
+    check(
+        !node->released,
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+        "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+        "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
+        "saved tensors after calling backward.");
     Object tuple(need(PyTuple_New(Py_ssize_t(node->saved.size()))));
     for (size_t i = 0; i < node->saved.size(); ++i)
-      PyTuple_SET_ITEM(tuple.get(), Py_ssize_t(i), need(wrap(node->saved[i].defined() ? node->saved[i].get(*node, node->label) : Tensor())));
+      PyTuple_SET_ITEM(tuple.get(), Py_ssize_t(i),
+                       need(wrap(node->saved[i].defined() ? node->saved[i].get(*node, node->label) : Tensor())));
     return tuple.release();
   });
 }
 
-PyMemberDef function_members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(FunctionObject, dict), READONLY, nullptr},
-                                  {"__weaklistoffset__", T_PYSSIZET, offsetof(FunctionObject, weak_references), READONLY, nullptr},
-                                  {}};
+PyMemberDef function_members[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(FunctionObject, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(FunctionObject, weak_references), READONLY, nullptr},
+    {}};
 PyGetSetDef function_getset[] = {{"saved_tensors", saved_tensors, nullptr, "What save_for_backward kept.", nullptr},
                                  {"next_functions", node_next, nullptr, nullptr, nullptr},
                                  {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
@@ -345,9 +360,11 @@ PyObject* apply_function(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *context, *inputs, *outputs;
     const char* name;
-    if (!PyArg_ParseTuple(args, "OsO!O!:_apply_function", &context, &name, &PyTuple_Type, &inputs, &PyTuple_Type, &outputs)) return nullptr;
-    const Object dirty = tuple_attribute(context, "dirty_tensors"), constant = tuple_attribute(context, "non_differentiable"),
-                 keep = tuple_attribute(context, "to_save");
+    if (!PyArg_ParseTuple(args, "OsO!O!:_apply_function", &context, &name, &PyTuple_Type, &inputs, &PyTuple_Type,
+                          &outputs))
+      return nullptr;
+    const Object dirty = tuple_attribute(context, "dirty_tensors"),
+                 constant = tuple_attribute(context, "non_differentiable"), keep = tuple_attribute(context, "to_save");
     bool recorded = false;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inputs); ++i) {
       PyObject* o = PyTuple_GET_ITEM(inputs, i);
@@ -406,7 +423,8 @@ PyObject* apply_function(PyObject*, PyObject* args) {
       if (keep) {
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keep.get()); ++i) {
           PyObject* o = PyTuple_GET_ITEM(keep.get(), i);
-          check<TypeError>(o == Py_None || is_tensor(o), "save_for_backward can only save variables, but argument ", i, " is of type ", Py_TYPE(o)->tp_name);
+          check<TypeError>(o == Py_None || is_tensor(o), "save_for_backward can only save variables, but argument ", i,
+                           " is of type ", Py_TYPE(o)->tp_name);
           if (o == Py_None) {
             node->saved.emplace_back();
             continue;
@@ -429,7 +447,8 @@ std::vector<Tensor> tensors_from(PyObject* sequence, const char* what) {
   std::vector<Tensor> out;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence); ++i) {
     PyObject* o = PySequence_Fast_GET_ITEM(sequence, i);
-    check<TypeError>(o == Py_None || is_tensor(o), "element ", i, " of ", what, " must be a Tensor, not ", Py_TYPE(o)->tp_name);
+    check<TypeError>(o == Py_None || is_tensor(o), "element ", i, " of ", what, " must be a Tensor, not ",
+                     Py_TYPE(o)->tp_name);
     out.push_back(o == Py_None ? Tensor() : unwrap(o));
   }
   return out;
@@ -470,11 +489,15 @@ PyObject* engine_run(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *tensors, *grads, *inputs;
     int retain, create, allow, accumulate;
-    if (!PyArg_ParseTuple(args, "O!O!ppO!pp:_engine_run", &PyTuple_Type, &tensors, &PyTuple_Type, &grads, &retain, &create,
-                          &PyTuple_Type, &inputs, &allow, &accumulate))
+    if (!PyArg_ParseTuple(args, "O!O!ppO!pp:_engine_run", &PyTuple_Type, &tensors, &PyTuple_Type, &grads, &retain,
+                          &create, &PyTuple_Type, &inputs, &allow, &accumulate))
       return nullptr;
-    const auto roots = tensors_from(tensors, "tensors"), given = tensors_from(grads, "grad_tensors"), wanted = tensors_from(inputs, "inputs");
-    const BackwardOptions options{.retain_graph = retain != 0, .create_graph = create != 0, .accumulate = accumulate != 0 || wanted.empty(), .allow_unused = allow != 0};
+    const auto roots = tensors_from(tensors, "tensors"), given = tensors_from(grads, "grad_tensors"),
+               wanted = tensors_from(inputs, "inputs");
+    const BackwardOptions options{.retain_graph = retain != 0,
+                                  .create_graph = create != 0,
+                                  .accumulate = accumulate != 0 || wanted.empty(),
+                                  .allow_unused = allow != 0};
     const auto found = walk([&] { return run_backward(roots, given, wanted, options); });
     Object tuple(need(PyTuple_New(Py_ssize_t(found.size()))));
     for (size_t i = 0; i < found.size(); ++i) PyTuple_SET_ITEM(tuple.get(), Py_ssize_t(i), need(wrap(found[i])));
@@ -487,12 +510,15 @@ PyObject* tensor_backward(PyObject* self, PyObject* args, PyObject* kwargs) {
     static const char* names[] = {"gradient", "retain_graph", "create_graph", "inputs", nullptr};
     PyObject *gradient = Py_None, *retain = Py_None, *inputs = Py_None;
     int create = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOpO:backward", const_cast<char**>(names), &gradient, &retain, &create, &inputs))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOpO:backward", const_cast<char**>(names), &gradient, &retain,
+                                     &create, &inputs))
       return nullptr;
-    check<TypeError>(gradient == Py_None || is_tensor(gradient), "gradients can be either Tensors or None, but got ", Py_TYPE(gradient)->tp_name);
+    check<TypeError>(gradient == Py_None || is_tensor(gradient), "gradients can be either Tensors or None, but got ",
+                     Py_TYPE(gradient)->tp_name);
     std::vector<Tensor> wanted;
     if (inputs != Py_None) {
-      if (is_tensor(inputs)) wanted.push_back(unwrap(inputs));
+      if (is_tensor(inputs))
+        wanted.push_back(unwrap(inputs));
       else {
         const Object list(need(PySequence_Fast(inputs, "inputs must be a tensor or a sequence of tensors")));
         wanted = tensors_from(list.get(), "inputs");
@@ -501,7 +527,10 @@ PyObject* tensor_backward(PyObject* self, PyObject* args, PyObject* kwargs) {
     }
     const Tensor root = unwrap(self), given = gradient == Py_None ? Tensor() : unwrap(gradient);
     const bool keep = retain == Py_None ? create != 0 : PyObject_IsTrue(retain) == 1;
-    walk([&] { return run_backward({&root, 1}, {&given, 1}, wanted, {.retain_graph = keep, .create_graph = create != 0, .allow_unused = true}); });
+    walk([&] {
+      return run_backward({&root, 1}, {&given, 1}, wanted,
+                          {.retain_graph = keep, .create_graph = create != 0, .allow_unused = true});
+    });
     Py_RETURN_NONE;
   });
 }
@@ -532,7 +561,8 @@ PyObject* tensor_register_hook(PyObject* self, PyObject* hook) {
       const Object grad(wrap(g));
       const Object answer(need(PyObject_CallOneArg(call.get(), grad.get())));
       if (answer.get() == Py_None) return Tensor();
-      check<TypeError>(is_tensor(answer.get()), "expected hook to return a Tensor or None, but it returned ", Py_TYPE(answer.get())->tp_name);
+      check<TypeError>(is_tensor(answer.get()), "expected hook to return a Tensor or None, but it returned ",
+                       Py_TYPE(answer.get())->tp_name);
       return unwrap(answer.get());
     });
     return make_handle([impl = Tensor(unwrap(self)), id] { remove_hook(impl, id); });
@@ -569,7 +599,9 @@ PyObject* push_hooks(PyObject*, PyObject* args) {
     hooks->unpack = [call = hold(unpack)](const std::shared_ptr<void>& packed) {
       const AcquireGil gil;
       const Object o(need(PyObject_CallOneArg(call.get(), static_cast<PyObject*>(packed.get()))));
-      check<TypeError>(is_tensor(o.get()), "Output of saved tensor unpack_hook expected to be a Tensor but got result of type ", Py_TYPE(o.get())->tp_name);
+      check<TypeError>(is_tensor(o.get()),
+                       "Output of saved tensor unpack_hook expected to be a Tensor but got result of type ",
+                       Py_TYPE(o.get())->tp_name);
       return unwrap(o.get());
     };
     saved_tensor_hooks().push_back(std::move(hooks));
@@ -582,7 +614,8 @@ PyObject* pop_hooks(PyObject*, PyObject*) {
 }
 PyObject* disable_hooks(PyObject*, PyObject* message) {
   return guarded([&]() -> PyObject* {
-    PyObject* before = hooks_disabled.empty() ? (Py_INCREF(Py_None), Py_None) : PyUnicode_FromString(hooks_disabled.c_str());
+    PyObject* before =
+        hooks_disabled.empty() ? (Py_INCREF(Py_None), Py_None) : PyUnicode_FromString(hooks_disabled.c_str());
     hooks_disabled = message == Py_None ? std::string() : std::string(text_of(message));
     return before;
   });
@@ -604,9 +637,11 @@ void warn_anomaly(const std::string& node, const std::string& trace) {
   const AcquireGil gil;
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
-  const std::string message = trace.empty()
-      ? "Error detected in " + node + ". No forward pass information available. Enable detect anomaly during forward pass for more information."
-      : "Error detected in " + node + ". Traceback of forward call that caused the error:\n" + trace;
+  const std::string message =
+      trace.empty() ? "Error detected in " + node +
+                          ". No forward pass information available. Enable detect anomaly during forward pass for more "
+                          "information."
+                    : "Error detected in " + node + ". Traceback of forward call that caused the error:\n" + trace;
   if (PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1) < 0) PyErr_Clear();
   PyErr_Restore(type, value, traceback);
 }
@@ -618,7 +653,8 @@ PyMethodDef functions[] = {
     {"_set_inference_mode", set_inference_mode, METH_O, nullptr},
     {"is_anomaly_enabled", get_mode<&Modes::anomaly>, METH_NOARGS, "Whether anomaly detection is on."},
     {"is_anomaly_check_nan_enabled", get_mode<&Modes::anomaly_nan>, METH_NOARGS, "Whether it looks for NaN."},
-    {"_set_anomaly_enabled", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(set_anomaly)), METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"_set_anomaly_enabled", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(set_anomaly)),
+     METH_VARARGS | METH_KEYWORDS, nullptr},
     {"_is_multithreading_enabled", is_multithreading, METH_NOARGS, nullptr},
     {"_set_multithreading_enabled", set_multithreading, METH_O, nullptr},
     {"_engine_run", engine_run, METH_VARARGS, nullptr},
@@ -633,10 +669,13 @@ PyMethodDef functions[] = {
 
 PyMethodDef tensor_methods[] = {
     {"backward", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(tensor_backward)), METH_VARARGS | METH_KEYWORDS,
-     "backward(gradient=None, retain_graph=None, create_graph=False, inputs=None)\n\nAccumulates the gradients of this tensor into .grad of the leaves "
+     "backward(gradient=None, retain_graph=None, create_graph=False, inputs=None)\n\nAccumulates the gradients of this "
+     "tensor into .grad of the leaves "
      "it was computed from. ``gradient`` may be left out for one element."},
-    {"register_hook", tensor_register_hook, METH_O, "register_hook(fn(grad) -> Tensor | None): called with each gradient of this tensor."},
-    {"register_post_accumulate_grad_hook", tensor_register_post, METH_O, "register_post_accumulate_grad_hook(fn(leaf)): called after .grad was updated."},
+    {"register_hook", tensor_register_hook, METH_O,
+     "register_hook(fn(grad) -> Tensor | None): called with each gradient of this tensor."},
+    {"register_post_accumulate_grad_hook", tensor_register_post, METH_O,
+     "register_post_accumulate_grad_hook(fn(leaf)): called after .grad was updated."},
     {}};
 
 }  // namespace

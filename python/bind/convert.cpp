@@ -19,7 +19,8 @@ const char* format_of(DType t) {
 /// The dtype of a buffer's elements.
 DType dtype_of_format(const char* format, Py_ssize_t size, PyObject* owner) {
   std::string_view f = format ? format : "B";
-  if (!f.empty() && (f[0] == '@' || f[0] == '=' || (f[0] == '<' && std::endian::native == std::endian::little))) f.remove_prefix(1);
+  if (!f.empty() && (f[0] == '@' || f[0] == '=' || (f[0] == '<' && std::endian::native == std::endian::little)))
+    f.remove_prefix(1);
   if (f == "?") return kBool;
   if (f == "B") return kUInt8;
   if (f == "b") return kInt8;
@@ -31,7 +32,8 @@ DType dtype_of_format(const char* format, Py_ssize_t size, PyObject* owner) {
   if (f == "Zf") return kComplex64;
   if (f == "Zd") return kComplex128;
   raise<TypeError>("can't convert ", Py_TYPE(owner)->tp_name, " with elements of format '", f,
-                   "'. The only supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint8, and bool.");
+                   "'. The only supported types are: float64, float32, float16, complex64, complex128, int64, int32, "
+                   "int16, int8, uint8, and bool.");
 }
 
 /// The buffer of an object for as long as this lives.
@@ -50,8 +52,11 @@ Tensor from_buffer(PyObject* o, bool share) {
   if (!buffer->get(o, PyBUF_RECORDS)) {
     PyErr_Clear();
     if (!buffer->get(o, PyBUF_RECORDS_RO)) throw PythonError();
-    if (share && PyErr_WarnEx(PyExc_UserWarning, "The given NumPy array is not writable, and rushlight does not support non-writable tensors: "
-                              "writing to this tensor is undefined behavior. You may want to copy the array first.", 1) < 0)
+    if (share &&
+        PyErr_WarnEx(PyExc_UserWarning,
+                     "The given NumPy array is not writable, and rushlight does not support non-writable tensors: "
+                     "writing to this tensor is undefined behavior. You may want to copy the array first.",
+                     1) < 0)
       throw PythonError();
   }
   const Py_buffer& v = buffer->view;
@@ -59,9 +64,13 @@ Tensor from_buffer(PyObject* o, bool share) {
   check<ValueError>(v.itemsize == size_of(dtype), "unexpected element size ", v.itemsize);
   Dims sizes, strides;
   for (int d = 0; d < v.ndim; ++d) {
-    check<ValueError>(v.strides[d] >= 0, "At least one stride in the given numpy array is negative, and tensors with negative strides are "
-                      "not currently supported. (You can probably work around this by making a copy of your array  with array.copy().)");
-    check<ValueError>(v.strides[d] % v.itemsize == 0 || v.shape[d] <= 1, "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory.");
+    check<ValueError>(v.strides[d] >= 0,
+                      "At least one stride in the given numpy array is negative, and tensors with negative strides are "
+                      "not currently supported. (You can probably work around this by making a copy of your array  "
+                      "with array.copy().)");
+    check<ValueError>(v.strides[d] % v.itemsize == 0 || v.shape[d] <= 1,
+                      "given numpy array strides not a multiple of the element byte size. Copy the numpy array to "
+                      "reallocate the memory.");
     sizes.push_back(v.shape[d]);
     strides.push_back(v.strides[d] / v.itemsize);
   }
@@ -88,9 +97,11 @@ int export_buffer(PyObject* self, Py_buffer* view, int flags) {
   return guarded([&] {
     const Tensor& t = unwrap(self);
     const char* format = format_of(t.dtype());
-    check<TypeError>(!t.requires_grad(), "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
+    check<TypeError>(!t.requires_grad(),
+                     "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     check<TypeError>(format, "Got unsupported ScalarType ", scalar_name(t.dtype()));
-    check<TypeError>(t.is_cpu(), "can't convert ", t.device(), " device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.");
+    check<TypeError>(t.is_cpu(), "can't convert ", t.device(),
+                     " device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.");
     if (!(flags & PyBUF_STRIDES) && !t.is_contiguous()) {
       PyErr_SetString(PyExc_BufferError, "the tensor is not contiguous in memory: call contiguous() first");
       return -1;
@@ -124,7 +135,8 @@ PyObject* numpy_module() {
   return module;
 }
 bool is_array(PyObject* o) {
-  return std::string_view(Py_TYPE(o)->tp_name) == "numpy.ndarray" || std::string_view(Py_TYPE(o)->tp_name) == "numpy.memmap" || std::string_view(Py_TYPE(o)->tp_name) == "memmap";
+  return std::string_view(Py_TYPE(o)->tp_name) == "numpy.ndarray" ||
+         std::string_view(Py_TYPE(o)->tp_name) == "numpy.memmap" || std::string_view(Py_TYPE(o)->tp_name) == "memmap";
 }
 
 PyObject* to_numpy(PyObject* self, PyObject* args, PyObject* kwargs) {
@@ -134,7 +146,8 @@ PyObject* to_numpy(PyObject* self, PyObject* args, PyObject* kwargs) {
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$p:numpy", const_cast<char**>(names), &force)) return nullptr;
     Tensor t = unwrap(self);
     if (force) t = t.detach();
-    if (t.requires_grad()) raise("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
+    if (t.requires_grad())
+      raise("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     const Object source(wrap(t));
     const Object view(need(PyMemoryView_FromObject(source.get())));
     return PyObject_CallMethod(numpy_module(), "asarray", "O", view.get());
@@ -147,10 +160,14 @@ PyObject* list_from(const Tensor& t, int64_t dim, const char* at) {
     return for_all(t.dtype(), [&]<class T>() -> PyObject* {
       T v;
       std::memcpy(&v, at, sizeof v);
-      if constexpr (std::is_same_v<T, bool>) return PyBool_FromLong(v);
-      else if constexpr (std::is_integral_v<T>) return PyLong_FromLongLong(v);
-      else if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) return PyComplex_FromDoubles(v.real(), v.imag());
-      else return PyFloat_FromDouble(double(v));
+      if constexpr (std::is_same_v<T, bool>)
+        return PyBool_FromLong(v);
+      else if constexpr (std::is_integral_v<T>)
+        return PyLong_FromLongLong(v);
+      else if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>)
+        return PyComplex_FromDoubles(v.real(), v.imag());
+      else
+        return PyFloat_FromDouble(double(v));
     });
   }
   Object list(need(PyList_New(t.sizes()[dim])));
@@ -177,14 +194,18 @@ void meet(Inferred& in, DType t) {
   in.any = true;
 }
 
-bool is_sequence(PyObject* o) { return PyList_Check(o) || PyTuple_Check(o) || (PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o) && !is_number(o)); }
+bool is_sequence(PyObject* o) {
+  return PyList_Check(o) || PyTuple_Check(o) ||
+         (PySequence_Check(o) && !PyUnicode_Check(o) && !PyBytes_Check(o) && !is_number(o));
+}
 
 /// The shape, along first elements, and the common dtype of all elements.
 void infer(PyObject* o, size_t depth, Inferred& in, bool first) {
   check<ValueError>(depth < 64, "too many dimensions, or a sequence that contains itself");
   if (is_tensor(o)) {
     const Tensor& t = unwrap(o);
-    if (first) for (int64_t s : t.sizes()) in.sizes.push_back(s);
+    if (first)
+      for (int64_t s : t.sizes()) in.sizes.push_back(s);
     meet(in, t.dtype());
   } else if (PyFloat_Check(o)) {
     meet(in, default_dtype());
@@ -197,15 +218,19 @@ void infer(PyObject* o, size_t depth, Inferred& in, bool first) {
   } else if (is_array(o) || is_number(o)) {
     Buffer b;
     if (!b.get(o, PyBUF_RECORDS_RO)) throw PythonError();
-    if (first) for (int d = 0; d < b.view.ndim; ++d) in.sizes.push_back(b.view.shape[d]);
+    if (first)
+      for (int d = 0; d < b.view.ndim; ++d) in.sizes.push_back(b.view.shape[d]);
     meet(in, dtype_of_format(b.view.format, b.view.itemsize, o));
   } else if (is_sequence(o)) {
     const Object fast(need(PySequence_Fast(o, "expected a sequence")));
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(fast.get());
-    if (first) in.sizes.push_back(n);
+    if (first)
+      in.sizes.push_back(n);
     else {
-      check<ValueError>(depth < in.sizes.size(), "expected a number at dimension ", depth, ", got a sequence of length ", n);
-      check<ValueError>(in.sizes[depth] == n, "expected sequence of length ", in.sizes[depth], " at dim ", depth, " (got ", n, ")");
+      check<ValueError>(depth < in.sizes.size(), "expected a number at dimension ", depth,
+                        ", got a sequence of length ", n);
+      check<ValueError>(in.sizes[depth] == n, "expected sequence of length ", in.sizes[depth], " at dim ", depth,
+                        " (got ", n, ")");
     }
     for (Py_ssize_t i = 0; i < n; ++i) infer(PySequence_Fast_GET_ITEM(fast.get(), i), depth + 1, in, first && i == 0);
   } else {
@@ -216,20 +241,26 @@ void infer(PyObject* o, size_t depth, Inferred& in, bool first) {
 template <class T>
 void fill(PyObject* o, const Dims& sizes, size_t depth, T*& out) {
   if (PyFloat_CheckExact(o)) {
-    check<ValueError>(depth == sizes.size(), "expected sequence of length ", depth < sizes.size() ? sizes[depth] : 0, " at dim ", depth, " (got a number)");
+    check<ValueError>(depth == sizes.size(), "expected sequence of length ", depth < sizes.size() ? sizes[depth] : 0,
+                      " at dim ", depth, " (got a number)");
     *out++ = Scalar(PyFloat_AS_DOUBLE(o)).to<T>();
   } else if (is_tensor(o) || is_array(o)) {
     const Tensor t = is_tensor(o) ? unwrap(o).detach() : from_buffer(o, false);
     const Tensor same = contiguous(cast(t, dtype_of<T>));
-    check<ValueError>(Ints(same.sizes()) == Ints(sizes).slice(depth, sizes.size() - depth), "expected an element of shape ",
-                      Ints(sizes).slice(depth, sizes.size() - depth), ", got ", same.sizes());
+    check<ValueError>(Ints(same.sizes()) == Ints(sizes).slice(depth, sizes.size() - depth),
+                      "expected an element of shape ", Ints(sizes).slice(depth, sizes.size() - depth), ", got ",
+                      same.sizes());
     out = std::copy_n(same.data<T>(), same.numel(), out);
   } else if (is_number(o)) {
-    check<ValueError>(depth == sizes.size(), "expected sequence of length ", depth < sizes.size() ? sizes[depth] : 0, " at dim ", depth, " (got a number)");
+    check<ValueError>(depth == sizes.size(), "expected sequence of length ", depth < sizes.size() ? sizes[depth] : 0,
+                      " at dim ", depth, " (got a number)");
     const Scalar s = number_from(o);
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-      check(!s.is_int() || (s.to_int() >= int64_t(std::numeric_limits<T>::min()) && s.to_int() <= int64_t(std::numeric_limits<T>::max())) || sizeof(T) == 8,
-                      "value cannot be converted to type ", scalar_name(dtype_of<T>), " without overflow");
+      check(!s.is_int() ||
+                (s.to_int() >= int64_t(std::numeric_limits<T>::min()) &&
+                 s.to_int() <= int64_t(std::numeric_limits<T>::max())) ||
+                sizeof(T) == 8,
+            "value cannot be converted to type ", scalar_name(dtype_of<T>), " without overflow");
     }
     if constexpr (!std::is_same_v<T, std::complex<float>> && !std::is_same_v<T, std::complex<double>>)
       check<TypeError>(!s.is_complex(), "can't convert complex to ", name_of(dtype_of<T>));
@@ -237,7 +268,8 @@ void fill(PyObject* o, const Dims& sizes, size_t depth, T*& out) {
   } else {
     const Object fast(need(PySequence_Fast(o, "expected a sequence of numbers")));
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(fast.get());
-    check<ValueError>(depth < sizes.size() && sizes[depth] == n, "expected sequence of length ", depth < sizes.size() ? sizes[depth] : 0, " at dim ", depth, " (got ", n, ")");
+    check<ValueError>(depth < sizes.size() && sizes[depth] == n, "expected sequence of length ",
+                      depth < sizes.size() ? sizes[depth] : 0, " at dim ", depth, " (got ", n, ")");
     for (Py_ssize_t i = 0; i < n; ++i) fill(PySequence_Fast_GET_ITEM(fast.get(), i), sizes, depth + 1, out);
   }
 }
@@ -293,7 +325,8 @@ PyObject* make(PyObject* args, PyObject* kwargs, const char* format, bool share)
     static const char* names[] = {"data", "dtype", "device", "requires_grad", "pin_memory", nullptr};
     PyObject *data, *dtype = Py_None, *device = Py_None;
     int requires_grad = 0, pin = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, format, const_cast<char**>(names), &data, &dtype, &device, &requires_grad, &pin))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, format, const_cast<char**>(names), &data, &dtype, &device,
+                                     &requires_grad, &pin))
       return nullptr;
     Options options;
     if (dtype != Py_None) options.dtype = dtype_from(dtype);
@@ -318,12 +351,16 @@ PyObject* make(PyObject* args, PyObject* kwargs, const char* format, bool share)
 
 PyObject* tensor_function(PyObject*, PyObject* args, PyObject* kwargs) {
   if (PyTuple_GET_SIZE(args) == 1 && is_tensor(PyTuple_GET_ITEM(args, 0)) &&
-      PyErr_WarnEx(PyExc_UserWarning, "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-                   "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).", 1) < 0)
+      PyErr_WarnEx(PyExc_UserWarning,
+                   "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+                   "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+                   1) < 0)
     return nullptr;
   return make(args, kwargs, "O|$OOpp:tensor", false);
 }
-PyObject* as_tensor(PyObject*, PyObject* args, PyObject* kwargs) { return make(args, kwargs, "O|OOpp:as_tensor", true); }
+PyObject* as_tensor(PyObject*, PyObject* args, PyObject* kwargs) {
+  return make(args, kwargs, "O|OOpp:as_tensor", true);
+}
 
 PyObject* from_numpy(PyObject*, PyObject* array) {
   return guarded([&] {
@@ -335,11 +372,13 @@ PyObject* from_numpy(PyObject*, PyObject* array) {
 PyObject* from_buffer_function(PyObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     static const char* names[] = {"buffer", "dtype", "count", "offset", "requires_grad", nullptr};
-    PyObject *buffer, *dtype;
+    PyObject *buffer, *dtype = nullptr;
     Py_ssize_t count = -1, offset = 0;
     int requires_grad = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O$O|nnp:frombuffer", const_cast<char**>(names), &buffer, &dtype, &count, &offset, &requires_grad))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$Onnp:frombuffer", const_cast<char**>(names), &buffer, &dtype,
+                                     &count, &offset, &requires_grad))
       return nullptr;
+    check<TypeError>(dtype, "frombuffer() missing required keyword argument 'dtype'");
     const DType t = dtype_from(dtype);
     auto b = std::make_unique<Buffer>();
     if (!b->get(buffer, PyBUF_WRITABLE)) {
@@ -348,12 +387,15 @@ PyObject* from_buffer_function(PyObject*, PyObject* args, PyObject* kwargs) {
     }
     const Py_ssize_t len = b->view.len;
     check<ValueError>(len > 0 && count != 0, "both buffer length (", len, ") and count (", count, ") must not be 0");
-    check<ValueError>(offset >= 0 && offset < len, "offset (", offset, " bytes) must be non-negative and no greater than buffer length (", len, " bytes) minus 1");
-    check<ValueError>(count > 0 || (len - offset) % size_of(t) == 0, "buffer length (", len - offset, " bytes) after offset (", offset,
-                      " bytes) must be a multiple of element size (", size_of(t), ")");
+    check<ValueError>(offset >= 0 && offset < len, "offset (", offset,
+                      " bytes) must be non-negative and no greater than buffer length (", len, " bytes) minus 1");
+    check<ValueError>(count > 0 || (len - offset) % size_of(t) == 0, "buffer length (", len - offset,
+                      " bytes) after offset (", offset, " bytes) must be a multiple of element size (", size_of(t),
+                      ")");
     const int64_t n = count > 0 ? count : (len - offset) / size_of(t);
-    check<ValueError>(offset + n * size_of(t) <= len, "requested buffer length (", n, " * ", size_of(t), " bytes) after offset (", offset,
-                      " bytes) must not be greater than actual buffer length (", len, " bytes)");
+    check<ValueError>(offset + n * size_of(t) <= len, "requested buffer length (", n, " * ", size_of(t),
+                      " bytes) after offset (", offset, " bytes) must not be greater than actual buffer length (", len,
+                      " bytes)");
     Buffer* raw = b.release();
     Ref<TensorImpl> impl(new TensorImpl);
     impl->storage = Storage::wrap(static_cast<char*>(raw->view.buf) + offset, n * size_of(t), kCPU, [raw] {
@@ -375,9 +417,14 @@ PyObject* from_buffer_function(PyObject*, PyObject* args, PyObject* kwargs) {
 
 struct DLTensor {
   void* data;
-  struct { int32_t type, id; } device;
+  struct {
+    int32_t type, id;
+  } device;
   int32_t ndim;
-  struct { uint8_t code, bits; uint16_t lanes; } dtype;
+  struct {
+    uint8_t code, bits;
+    uint16_t lanes;
+  } dtype;
   int64_t* shape;
   int64_t* strides;
   uint64_t byte_offset;
@@ -401,10 +448,21 @@ PyObject* to_dlpack(PyObject* self, PyObject*, PyObject*) {
     check<TypeError>(!t.requires_grad(), "Can't export tensors that require gradient, use tensor.detach()");
     check<TypeError>(t.is_cpu(), "only CPU tensors can be exported to DLPack, not ", t.device());
     auto* e = new Exported{t, t.sizes(), t.strides(), {}};
-    const uint8_t code = t.dtype() == kBool ? kDLBool : t.dtype() == kUInt8 ? kDLUInt : is_integral(t.dtype()) ? kDLInt
-                         : t.dtype() == kBFloat16 ? kDLBfloat : is_complex(t.dtype()) ? kDLComplex : kDLFloat;
-    e->managed = {{t.data_ptr(), {1, 0}, int32_t(t.dim()), {code, uint8_t(8 * t.itemsize()), 1}, e->shape.data(), e->strides.data(), 0},
-                  e, [](DLManagedTensor* m) { delete static_cast<Exported*>(m->context); }};
+    const uint8_t code = t.dtype() == kBool       ? kDLBool
+                         : t.dtype() == kUInt8    ? kDLUInt
+                         : is_integral(t.dtype()) ? kDLInt
+                         : t.dtype() == kBFloat16 ? kDLBfloat
+                         : is_complex(t.dtype())  ? kDLComplex
+                                                  : kDLFloat;
+    e->managed = {{t.data_ptr(),
+                   {1, 0},
+                   int32_t(t.dim()),
+                   {code, uint8_t(8 * t.itemsize()), 1},
+                   e->shape.data(),
+                   e->strides.data(),
+                   0},
+                  e,
+                  [](DLManagedTensor* m) { delete static_cast<Exported*>(m->context); }};
     return PyCapsule_New(&e->managed, "dltensor", [](PyObject* c) {
       if (PyCapsule_IsValid(c, "dltensor")) {
         auto* m = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(c, "dltensor"));
@@ -424,7 +482,8 @@ PyObject* from_dlpack(PyObject*, PyObject* source) {
   return guarded([&]() -> PyObject* {
     Object capsule = Object::borrow(source);
     if (!PyCapsule_CheckExact(source)) capsule = Object(need(PyObject_CallMethod(source, "__dlpack__", nullptr)));
-    check(PyCapsule_IsValid(capsule.get(), "dltensor"), "from_dlpack received an invalid capsule. Note that DLTensor capsules can be "
+    check(PyCapsule_IsValid(capsule.get(), "dltensor"),
+          "from_dlpack received an invalid capsule. Note that DLTensor capsules can be "
           "consumed only once, so you might have already constructed a tensor from it once.");
     auto* m = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.get(), "dltensor"));
     const DLTensor& d = m->tensor;
@@ -432,8 +491,11 @@ PyObject* from_dlpack(PyObject*, PyObject* source) {
     check(d.dtype.lanes == 1, "ATen does not support lanes != 1");
     const auto pick = [&]() -> DType {
       switch (d.dtype.code) {
-        case kDLBool: return kBool;
-        case kDLUInt: if (d.dtype.bits == 8) return kUInt8; break;
+        case kDLBool:
+          return kBool;
+        case kDLUInt:
+          if (d.dtype.bits == 8) return kUInt8;
+          break;
         case kDLInt:
           if (d.dtype.bits == 8) return kInt8;
           if (d.dtype.bits == 16) return kInt16;
@@ -445,7 +507,9 @@ PyObject* from_dlpack(PyObject*, PyObject* source) {
           if (d.dtype.bits == 32) return kFloat32;
           if (d.dtype.bits == 64) return kFloat64;
           break;
-        case kDLBfloat: if (d.dtype.bits == 16) return kBFloat16; break;
+        case kDLBfloat:
+          if (d.dtype.bits == 16) return kBFloat16;
+          break;
         case kDLComplex:
           if (d.dtype.bits == 64) return kComplex64;
           if (d.dtype.bits == 128) return kComplex128;
@@ -482,15 +546,20 @@ PyObject* get_default_dtype_function(PyObject*, PyObject*) { return wrap(default
 
 PyMethodDef functions[] = {
     {"tensor", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(tensor_function)), METH_VARARGS | METH_KEYWORDS,
-     "tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False)\n\nA new tensor with a copy of data: a number, nested "
+     "tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False)\n\nA new tensor with a copy of "
+     "data: a number, nested "
      "sequences of numbers, a NumPy array. The dtype is that of the elements unless named."},
     {"as_tensor", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(as_tensor)), METH_VARARGS | METH_KEYWORDS,
-     "as_tensor(data, dtype=None, device=None)\n\nAs tensor(), but shares memory with a tensor or array where dtype and device allow it."},
+     "as_tensor(data, dtype=None, device=None)\n\nAs tensor(), but shares memory with a tensor or array where dtype "
+     "and device allow it."},
     {"from_numpy", from_numpy, METH_O, "from_numpy(ndarray): a tensor over the array's own memory."},
-    {"frombuffer", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(from_buffer_function)), METH_VARARGS | METH_KEYWORDS,
+    {"frombuffer", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(from_buffer_function)),
+     METH_VARARGS | METH_KEYWORDS,
      "frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False): a 1-d tensor over an object's buffer."},
-    {"from_dlpack", from_dlpack, METH_O, "from_dlpack(object or capsule): a tensor over memory that another library owns."},
-    {"set_default_dtype", set_default_dtype_function, METH_O, "set_default_dtype(d): the dtype of new floating-point tensors."},
+    {"from_dlpack", from_dlpack, METH_O,
+     "from_dlpack(object or capsule): a tensor over memory that another library owns."},
+    {"set_default_dtype", set_default_dtype_function, METH_O,
+     "set_default_dtype(d): the dtype of new floating-point tensors."},
     {"get_default_dtype", get_default_dtype_function, METH_NOARGS, "The dtype of new floating-point tensors."},
     {}};
 
@@ -498,7 +567,8 @@ PyMethodDef tensor_methods[] = {
     {"numpy", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(to_numpy)), METH_VARARGS | METH_KEYWORDS,
      "numpy(*, force=False): a NumPy array over the same memory. ``force`` detaches first."},
     {"tolist", to_list, METH_NOARGS, "Nested lists of numbers."},
-    {"__dlpack__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(to_dlpack)), METH_VARARGS | METH_KEYWORDS, "A DLPack capsule over the same memory."},
+    {"__dlpack__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(to_dlpack)), METH_VARARGS | METH_KEYWORDS,
+     "A DLPack capsule over the same memory."},
     {"__dlpack_device__", dlpack_device, METH_NOARGS, nullptr},
     {}};
 

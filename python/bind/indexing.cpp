@@ -47,8 +47,9 @@ void append(Indices& out, PyObject* o) {
     const Tensor& t = unwrap(made.get());
     out.emplace_back(t.numel() == 0 && t.dim() == 1 ? cast(t, kInt64) : t);
   } else {
-    raise<IndexError>("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got ",
-                      Py_TYPE(o)->tp_name, ")");
+    raise<IndexError>(
+        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got ",
+        Py_TYPE(o)->tp_name, ")");
   }
 }
 
@@ -70,7 +71,8 @@ PyObject* get_item(PyObject* self, PyObject* key) {
     if (Py_TYPE(self) != tensor_type || is_tensor(key)) {
       PyObject* args[2] = {self, key};
       PyObject* result;
-      static PyObject* const callable = need(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "__getitem__"));
+      static PyObject* const callable =
+          need(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "__getitem__"));
       if (torch_function(callable, args, 2, nullptr, result)) return result;
     }
     const Tensor& x = unwrap(self);
@@ -96,7 +98,8 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
     if (Py_TYPE(self) != tensor_type || is_tensor(key) || is_tensor(value)) {
       PyObject* args[3] = {self, key, value};
       PyObject* result;
-      static PyObject* const callable = need(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "__setitem__"));
+      static PyObject* const callable =
+          need(PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type), "__setitem__"));
       if (torch_function(callable, args, 3, nullptr, result)) {
         Py_XDECREF(result);
         return result ? 0 : -1;
@@ -104,11 +107,13 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
     }
     const Indices indices = indices_from(key);
     Tensor source;
-    if (is_tensor(value)) source = unwrap(value);
-    else if (is_number(value)) source = Tensor(number_from(value));
+    if (is_tensor(value))
+      source = unwrap(value);
+    else if (is_number(value))
+      source = Tensor(number_from(value));
     else {
-      check<TypeError>(PySequence_Check(value) || PyObject_CheckBuffer(value), "can't assign a ", Py_TYPE(value)->tp_name, " to a ",
-                       unwrap(self).dtype(), " tensor");
+      check<TypeError>(PySequence_Check(value) || PyObject_CheckBuffer(value), "can't assign a ",
+                       Py_TYPE(value)->tp_name, " to a ", unwrap(self).dtype(), " tensor");
       const Object made(make_tensor(value));
       source = unwrap(made.get());
     }

@@ -31,7 +31,8 @@ NB_MODULE(_C, m) {
     m.attr("OutOfMemoryError") = nb::steal(py::need(PyErr_NewExceptionWithDoc(
         "rushlight.OutOfMemoryError", "Raised when a device has no memory left.", PyExc_RuntimeError, nullptr)));
     m.attr("_LinAlgError") = nb::steal(py::need(PyErr_NewExceptionWithDoc(
-        "rushlight.linalg.LinAlgError", "Raised when a matrix makes a computation impossible.", PyExc_RuntimeError, nullptr)));
+        "rushlight.linalg.LinAlgError", "Raised when a matrix makes a computation impossible.", PyExc_RuntimeError,
+        nullptr)));
   } catch (const py::PythonError&) {
     throw nb::python_error();
   }

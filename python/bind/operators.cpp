@@ -28,31 +28,56 @@ std::string_view python_name(const Schema& s, size_t i) {
 
 std::string_view python_type(const Arg& a) {
   switch (a.kind) {
-    case Kind::Tensor: return "Tensor";
-    case Kind::OptTensor: return "Tensor | None";
-    case Kind::Tensors: return "tuple of Tensors";
-    case Kind::Int: return "int";
-    case Kind::OptInt: return "int | None";
-    case Kind::Ints: return "tuple of ints";
-    case Kind::OptInts: return "tuple of ints | None";
-    case Kind::Float: return "float";
-    case Kind::OptFloat: return "float | None";
-    case Kind::Floats: return "tuple of floats";
-    case Kind::OptFloats: return "tuple of floats | None";
-    case Kind::Bool: return "bool";
-    case Kind::OptBool: return "bool | None";
-    case Kind::Bools: return "tuple of bools";
-    case Kind::Scalar: return "Number";
-    case Kind::OptScalar: return "Number | None";
-    case Kind::Scalars: return "tuple of Numbers";
-    case Kind::Str: return "str";
-    case Kind::OptStr: return "str | None";
-    case Kind::DType: return "torch.dtype";
-    case Kind::OptDType: return "torch.dtype | None";
-    case Kind::OptDevice: return "torch.device | None";
-    case Kind::Generator: return "torch.Generator | None";
-    case Kind::OptMemoryFormat: return "torch.memory_format | None";
-    case Kind::OptLayout: return "torch.layout | None";
+    case Kind::Tensor:
+      return "Tensor";
+    case Kind::OptTensor:
+      return "Tensor | None";
+    case Kind::Tensors:
+      return "tuple of Tensors";
+    case Kind::Int:
+      return "int";
+    case Kind::OptInt:
+      return "int | None";
+    case Kind::Ints:
+      return "tuple of ints";
+    case Kind::OptInts:
+      return "tuple of ints | None";
+    case Kind::Float:
+      return "float";
+    case Kind::OptFloat:
+      return "float | None";
+    case Kind::Floats:
+      return "tuple of floats";
+    case Kind::OptFloats:
+      return "tuple of floats | None";
+    case Kind::Bool:
+      return "bool";
+    case Kind::OptBool:
+      return "bool | None";
+    case Kind::Bools:
+      return "tuple of bools";
+    case Kind::Scalar:
+      return "Number";
+    case Kind::OptScalar:
+      return "Number | None";
+    case Kind::Scalars:
+      return "tuple of Numbers";
+    case Kind::Str:
+      return "str";
+    case Kind::OptStr:
+      return "str | None";
+    case Kind::DType:
+      return "torch.dtype";
+    case Kind::OptDType:
+      return "torch.dtype | None";
+    case Kind::OptDevice:
+      return "torch.device | None";
+    case Kind::Generator:
+      return "torch.Generator | None";
+    case Kind::OptMemoryFormat:
+      return "torch.memory_format | None";
+    case Kind::OptLayout:
+      return "torch.layout | None";
   }
   return "object";
 }
@@ -143,15 +168,29 @@ bool to_tensor(PyObject* o, bool numbers, Scratch& scratch, Value& out) {
 bool to_value(PyObject* o, const Arg& arg, bool numbers, Scratch& scratch, Value& out) {
   if (o == Py_None) {
     switch (arg.kind) {
-      case Kind::OptTensor: case Kind::OptInt: case Kind::OptInts: case Kind::OptFloat: case Kind::OptFloats:
-      case Kind::OptBool: case Kind::OptScalar: case Kind::OptStr: case Kind::OptDType: case Kind::OptDevice:
-      case Kind::Generator: case Kind::OptMemoryFormat: case Kind::OptLayout: out = Value(); return true;
-      default: return false;
+      case Kind::OptTensor:
+      case Kind::OptInt:
+      case Kind::OptInts:
+      case Kind::OptFloat:
+      case Kind::OptFloats:
+      case Kind::OptBool:
+      case Kind::OptScalar:
+      case Kind::OptStr:
+      case Kind::OptDType:
+      case Kind::OptDevice:
+      case Kind::Generator:
+      case Kind::OptMemoryFormat:
+      case Kind::OptLayout:
+        out = Value();
+        return true;
+      default:
+        return false;
     }
   }
   switch (arg.kind) {
     case Kind::Tensor:
-    case Kind::OptTensor: return to_tensor(o, numbers, scratch, out);
+    case Kind::OptTensor:
+      return to_tensor(o, numbers, scratch, out);
     case Kind::Tensors: {
       if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
       auto list = std::make_unique<std::vector<Tensor>>();
@@ -159,9 +198,12 @@ bool to_value(PyObject* o, const Arg& arg, bool numbers, Scratch& scratch, Value
       list->reserve(size_t(n));
       for (Py_ssize_t i = 0; i < n; ++i) {
         PyObject* item = PySequence_Fast_GET_ITEM(o, i);
-        if (item == Py_None) list->push_back(Tensor());
-        else if (is_tensor(item)) list->push_back(unwrap(item));
-        else return false;
+        if (item == Py_None)
+          list->push_back(Tensor());
+        else if (is_tensor(item))
+          list->push_back(unwrap(item));
+        else
+          return false;
       }
       out = Value(Tensors(*list));
       scratch.lists.push_back(std::move(list));
@@ -175,7 +217,8 @@ bool to_value(PyObject* o, const Arg& arg, bool numbers, Scratch& scratch, Value
       return true;
     }
     case Kind::Ints:
-    case Kind::OptInts: return to_ints(o, arg, scratch, out);
+    case Kind::OptInts:
+      return to_ints(o, arg, scratch, out);
     case Kind::Float:
     case Kind::OptFloat:
     case Kind::Scalar:
@@ -210,9 +253,12 @@ bool to_value(PyObject* o, const Arg& arg, bool numbers, Scratch& scratch, Value
       scratch.floats.emplace_back(new double[size_t(n) + 1]);
       for (Py_ssize_t i = 0; i < n; ++i) {
         PyObject* item = PySequence_Fast_GET_ITEM(o, i);
-        if (is_tensor(item)) scratch.floats.back()[size_t(i)] = unwrap(item).item().to_double();
-        else if (is_number(item)) scratch.floats.back()[size_t(i)] = number_from(item).to_double();
-        else return false;
+        if (is_tensor(item))
+          scratch.floats.back()[size_t(i)] = unwrap(item).item().to_double();
+        else if (is_number(item))
+          scratch.floats.back()[size_t(i)] = number_from(item).to_double();
+        else
+          return false;
       }
       out = Value(std::span<const double>(scratch.floats.back().get(), size_t(n)));
       return true;
@@ -231,9 +277,12 @@ bool to_value(PyObject* o, const Arg& arg, bool numbers, Scratch& scratch, Value
       auto list = std::make_unique<std::vector<Scalar>>();
       for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
         PyObject* item = PySequence_Fast_GET_ITEM(o, i);
-        if (is_tensor(item)) list->push_back(unwrap(item).item());
-        else if (is_number(item)) list->push_back(number_from(item));
-        else return false;
+        if (is_tensor(item))
+          list->push_back(unwrap(item).item());
+        else if (is_number(item))
+          list->push_back(number_from(item));
+        else
+          return false;
       }
       out = Value(std::span<const Scalar>(*list));
       scratch.scalars.push_back(std::move(list));
@@ -283,7 +332,7 @@ struct Call {
   PyObject* const* args;
   size_t count;
   PyObject* kwnames;
-  bool method;            // args[0] is the object the method was looked up on
+  bool method;              // args[0] is the object the method was looked up on
   PyObject* out = nullptr;  // the out= keyword
 };
 
@@ -306,7 +355,8 @@ bool parse(const OpInfo& op, const Call& call, Scratch& scratch, Value* values, 
       // zeros(2, 3), x.view(2, 3): trailing integers stand for one list of them.
       const size_t last = s.positional - 1;
       const size_t first = s.is_method() && call.method ? 1 : 0;
-      if (s.positional == first + 1 && s.args[last].kind == Kind::Ints && s.args[last].length == 0 && i == s.positional) {
+      if (s.positional == first + 1 && s.args[last].kind == Kind::Ints && s.args[last].length == 0 &&
+          i == s.positional) {
         Dims& ints = scratch.next_ints();
         ints.resize(call.count - last);
         bool integers = true;
@@ -340,7 +390,8 @@ bool parse(const OpInfo& op, const Call& call, Scratch& scratch, Value* values, 
   }
   for (size_t i = taken; i < s.count; ++i) {
     if (given >> i & 1) continue;
-    if (s.args[i].fallback.empty()) return refuse("missing 1 required positional argument: \"", python_name(s, i), "\"");
+    if (s.args[i].fallback.empty())
+      return refuse("missing 1 required positional argument: \"", python_name(s, i), "\"");
     values[i] = op.defaults[i];
   }
   return true;
@@ -377,8 +428,8 @@ std::string kinds_given(const Call& call) {
     parse(*op.overloads[0], call, scratch, values, &reason);
     throw TypeError(reason);
   }
-  std::string message = text(text_of(op.name), "() received an invalid combination of arguments - got ", kinds_given(call),
-                             ", but expected one of:");
+  std::string message = text(text_of(op.name), "() received an invalid combination of arguments - got ",
+                             kinds_given(call), ", but expected one of:");
   for (const OpInfo* o : op.overloads) {
     Scratch scratch;
     parse(*o, call, scratch, values, &reason);
@@ -413,8 +464,10 @@ PyObject* tuple_of(const Tensor* tensors, size_t n) {
 
 PyObject* wrap_results(const OpInfo& op, const Results& results) {
   switch (op.schema->returns) {
-    case Returns::Tensor: return wrap(results.tensors[0]);
-    case Returns::List: return tuple_of(results.list.data(), results.list.size());
+    case Returns::Tensor:
+      return wrap(results.tensors[0]);
+    case Returns::List:
+      return tuple_of(results.list.data(), results.list.size());
     case Returns::Tuple: {
       if (op.schema->fields[0].empty()) return tuple_of(results.tensors, results.count);
       Object tuple(need(PyStructSequence_New(result_type(op))));
@@ -422,8 +475,10 @@ PyObject* wrap_results(const OpInfo& op, const Results& results) {
         PyStructSequence_SET_ITEM(tuple.get(), Py_ssize_t(i), need(wrap(results.tensors[i])));
       return tuple.release();
     }
-    case Returns::Nothing: Py_RETURN_NONE;
-    default: return wrap(results.number);
+    case Returns::Nothing:
+      Py_RETURN_NONE;
+    default:
+      return wrap(results.number);
   }
 }
 
@@ -458,11 +513,13 @@ PyObject* run(const Operator& callable, const OpInfo& op, const Value* values, c
   }
   if (call.out && call.out != Py_None) {
     std::vector<Tensor> targets;
-    if (is_tensor(call.out)) targets.push_back(unwrap(call.out));
+    if (is_tensor(call.out))
+      targets.push_back(unwrap(call.out));
     else if (PyTuple_Check(call.out) || PyList_Check(call.out)) {
       for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(call.out); ++i) {
         PyObject* o = PySequence_Fast_GET_ITEM(call.out, i);
-        check<TypeError>(is_tensor(o), op.name(), "(): argument 'out' must be Tensor or tuple of Tensors, not ", Py_TYPE(o)->tp_name, " inside");
+        check<TypeError>(is_tensor(o), op.name(), "(): argument 'out' must be Tensor or tuple of Tensors, not ",
+                         Py_TYPE(o)->tp_name, " inside");
         targets.push_back(unwrap(o));
       }
     } else {
@@ -531,8 +588,7 @@ PyObject* get_doc(PyObject* self, void*) {
   return guarded([&] {
     const auto& o = *reinterpret_cast<Operator*>(self);
     std::string doc;
-    for (const OpInfo* op : o.overloads)
-      doc += text(text_of(o.name), signature(*op->schema), "\n");
+    for (const OpInfo* op : o.overloads) doc += text(text_of(o.name), signature(*op->schema), "\n");
     const OpInfo* last = nullptr;
     for (const OpInfo* op : o.overloads) {
       if (*op->doc && (!last || std::string_view(last->doc) != op->doc)) doc += text('\n', op->doc, '\n');
@@ -585,7 +641,8 @@ PyType_Slot operator_slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcal
                                 {Py_tp_methods, operator_methods},
                                 {}};
 PyType_Spec operator_spec{"rushlight._C.Operator", sizeof(Operator), 0,
-                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, operator_slots};
+                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+                          operator_slots};
 
 PyObject* make_operator(Overloads overloads, const std::string& name, bool in_place) {
   auto* o = PyObject_New(Operator, operator_type);
@@ -625,7 +682,8 @@ PyObject* call_binary(std::string_view name, PyObject* a, PyObject* b) {
     const Operator& callable = *it->second;
     PyObject* args[2] = {a, b};
     PyObject* result;
-    if (torch_function(it->second->vectorcall ? reinterpret_cast<PyObject*>(it->second) : nullptr, args, 2, nullptr, result))
+    if (torch_function(it->second->vectorcall ? reinterpret_cast<PyObject*>(it->second) : nullptr, args, 2, nullptr,
+                       result))
       return result;
     Value values[kMaxArgs];
     Scratch scratch;

@@ -22,40 +22,46 @@ std::vector<Tensor> list_from(PyObject* o, const char* name) {
 
 PyObject* sgd(PyObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
-    static const char* names[] = {"params", "grads", "momentum_buffers", "lr", "momentum", "dampening", "weight_decay", "nesterov", "maximize", nullptr};
+    static const char* names[] = {"params",    "grads",        "momentum_buffers", "lr",       "momentum",
+                                  "dampening", "weight_decay", "nesterov",         "maximize", nullptr};
     PyObject *params, *grads, *buffers;
     optim::SgdStep s;
     int nesterov, maximize;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO$ddddpp:_sgd_step", const_cast<char**>(names), &params, &grads, &buffers, &s.lr,
-                                     &s.momentum, &s.dampening, &s.weight_decay, &nesterov, &maximize))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO$ddddpp:_sgd_step", const_cast<char**>(names), &params, &grads,
+                                     &buffers, &s.lr, &s.momentum, &s.dampening, &s.weight_decay, &nesterov, &maximize))
       return nullptr;
     s.nesterov = nesterov;
     s.maximize = maximize;
-    return PyBool_FromLong(optim::sgd_step(list_from(params, "params"), list_from(grads, "grads"), list_from(buffers, "momentum_buffers"), s));
+    return PyBool_FromLong(optim::sgd_step(list_from(params, "params"), list_from(grads, "grads"),
+                                           list_from(buffers, "momentum_buffers"), s));
   });
 }
 
 PyObject* adam(PyObject*, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
-    static const char* names[] = {"params", "grads", "exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs", "steps", "lr", "beta1", "beta2", "eps",
+    static const char* names[] = {"params",       "grads",    "exp_avgs",  "exp_avg_sqs", "max_exp_avg_sqs",
+                                  "steps",        "lr",       "beta1",     "beta2",       "eps",
                                   "weight_decay", "maximize", "decoupled", nullptr};
     PyObject *params, *grads, *avgs, *squares, *maxima, *steps;
     optim::AdamStep s;
     int maximize, decoupled;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOOO$dddddpp:_adam_step", const_cast<char**>(names), &params, &grads, &avgs,
-                                     &squares, &maxima, &steps, &s.lr, &s.beta1, &s.beta2, &s.eps, &s.weight_decay, &maximize, &decoupled))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOOO$dddddpp:_adam_step", const_cast<char**>(names), &params,
+                                     &grads, &avgs, &squares, &maxima, &steps, &s.lr, &s.beta1, &s.beta2, &s.eps,
+                                     &s.weight_decay, &maximize, &decoupled))
       return nullptr;
     s.maximize = maximize;
     s.decoupled = decoupled;
-    return PyBool_FromLong(optim::adam_step(list_from(params, "params"), list_from(grads, "grads"), list_from(avgs, "exp_avgs"),
-                                            list_from(squares, "exp_avg_sqs"), list_from(maxima, "max_exp_avg_sqs"), list_from(steps, "steps"), s));
+    return PyBool_FromLong(optim::adam_step(list_from(params, "params"), list_from(grads, "grads"),
+                                            list_from(avgs, "exp_avgs"), list_from(squares, "exp_avg_sqs"),
+                                            list_from(maxima, "max_exp_avg_sqs"), list_from(steps, "steps"), s));
   });
 }
 
-PyMethodDef functions[] = {
-    {"_sgd_step", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(sgd)), METH_VARARGS | METH_KEYWORDS, "One step of SGD over lists of tensors."},
-    {"_adam_step", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(adam)), METH_VARARGS | METH_KEYWORDS, "One step of Adam over lists of tensors."},
-    {}};
+PyMethodDef functions[] = {{"_sgd_step", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(sgd)),
+                            METH_VARARGS | METH_KEYWORDS, "One step of SGD over lists of tensors."},
+                           {"_adam_step", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(adam)),
+                            METH_VARARGS | METH_KEYWORDS, "One step of Adam over lists of tensors."},
+                           {}};
 
 }  // namespace
 

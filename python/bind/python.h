@@ -4,8 +4,8 @@
 #include <Python.h>
 #include <structmember.h>
 
-#include <string_view>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "rushlight/ops.h"
@@ -58,8 +58,10 @@ auto guarded(F&& f) noexcept -> decltype(f()) {
     return f();
   } catch (...) {
     set_python_error();
-    if constexpr (std::is_same_v<decltype(f()), int>) return -1;
-    else return nullptr;
+    if constexpr (std::is_same_v<decltype(f()), int>)
+      return -1;
+    else
+      return nullptr;
   }
 }
 

@@ -88,7 +88,9 @@ PyObject* set_state(PyObject* self, PyObject* state) {
 PyObject* clone_state(PyObject* self, PyObject*) {
   return guarded([&] { return make(Py_TYPE(self), new Generator(in(self)), true); });
 }
-PyObject* get_device(PyObject*, void*) { return guarded([] { return wrap(kCPU); }); }
+PyObject* get_device(PyObject*, void*) {
+  return guarded([] { return wrap(kCPU); });
+}
 
 PyMethodDef methods[] = {{"manual_seed", manual_seed, METH_O, "Starts over from a seed; returns the generator."},
                          {"seed", seed, METH_NOARGS, "Seeds from the system's entropy and returns the seed."},
@@ -98,12 +100,13 @@ PyMethodDef methods[] = {{"manual_seed", manual_seed, METH_O, "Starts over from 
                          {"clone_state", clone_state, METH_NOARGS, "A generator of its own with the same state."},
                          {}};
 PyGetSetDef getset[] = {{"device", get_device, nullptr, nullptr, nullptr}, {}};
-PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(generator_new)},
-                       {Py_tp_dealloc, reinterpret_cast<void*>(generator_free)},
-                       {Py_tp_methods, methods},
-                       {Py_tp_getset, getset},
-                       {Py_tp_doc, const_cast<char*>("Generator(device='cpu'): a source of random numbers, PyTorch's mt19937.")},
-                       {}};
+PyType_Slot slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(generator_new)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(generator_free)},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, getset},
+    {Py_tp_doc, const_cast<char*>("Generator(device='cpu'): a source of random numbers, PyTorch's mt19937.")},
+    {}};
 PyType_Spec spec{"rushlight.Generator", sizeof(GeneratorObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
 
 }  // namespace
@@ -114,7 +117,8 @@ Generator* generator_from(PyObject* o) { return &in(o); }
 void add_random(PyObject* module) {
   generator_type = reinterpret_cast<PyTypeObject*>(need(PyType_FromSpec(&spec)));
   need(PyModule_AddObjectRef(module, "Generator", reinterpret_cast<PyObject*>(generator_type)));
-  need(PyModule_AddObjectRef(module, "default_generator", Object(make(generator_type, &default_generator(), false)).get()));
+  need(PyModule_AddObjectRef(module, "default_generator",
+                             Object(make(generator_type, &default_generator(), false)).get()));
 }
 
 }  // namespace rush::python

@@ -2,7 +2,8 @@
 //
 // Note [One object for a tensor]: a TensorImpl has at most one Python object, so that `x.grad is x.grad`. The object
 // holds the impl. When the object would die while the impl lives on (in a graph, in .grad), an object that carries
-// state of its own (attributes, a subclass) is kept: the impl then owns the object instead, until it is asked for again.
+// state of its own (attributes, a subclass) is kept: the impl then owns the object instead, until it is asked for
+// again.
 #include "python.h"
 #include "rushlight/autograd.h"
 
@@ -43,6 +44,9 @@ void drop_tensor(TensorObject* o) {
   o->tensor = Tensor();
 }
 
+/// The garbage collector marks an object whose finalizer ran, in the word before it, and does not run it again.
+void forget_finalized(PyObject* o) { reinterpret_cast<uintptr_t*>(o)[-1] &= ~uintptr_t(1); }
+
 /// See Note [One object for a tensor]. Runs before attributes are dropped, and may bring the object back.
 void finalize(PyObject* self) {
   TensorObject* o = as_object(self);
@@ -50,19 +54,15 @@ void finalize(PyObject* self) {
   if (Py_TYPE(self) == tensor_type && !o->dict) return;
   TensorImpl* impl = o->tensor.impl();
   if (impl->python != o) return;
-  o->tensor = Tensor();                                          // drops the count
-  new (&o->tensor) Tensor(Ref<TensorImpl>::adopt(impl));         // and keeps the pointer
+  o->tensor = Tensor();                                   // drops the count
+  new (&o->tensor) Tensor(Ref<TensorImpl>::adopt(impl));  // and keeps the pointer
   impl->owns_python = true;
   Py_INCREF(self);
 }
 
 void dealloc(PyObject* self) {
   TensorObject* o = as_object(self);
-  if (Py_TYPE(self) == tensor_type && o->dict && PyObject_CallFinalizerFromDealloc(self) < 0) {
-    // The garbage collector's mark that the finalizer ran would keep it from running again.
-    reinterpret_cast<uintptr_t*>(self)[-1] &= ~uintptr_t(1);
-    return;
-  }
+  if (Py_TYPE(self) == tensor_type && o->dict && PyObject_CallFinalizerFromDealloc(self) < 0) return;
   PyObject_GC_UnTrack(self);
   if (o->weak_references) PyObject_ClearWeakRefs(self);
   Py_CLEAR(o->dict);
@@ -95,7 +95,7 @@ void release_object(void* object) {
   const AcquireGil gil;
   auto* o = static_cast<TensorObject*>(object);
   auto leaked = std::move(o->tensor);
-  Ref<TensorImpl> dead = leaked.ref();       // one count more than there is: give both up without dropping them
+  Ref<TensorImpl> dead = leaked.ref();  // one count more than there is: give both up without dropping them
   (void)dead.leak();
   new (&leaked) Tensor();
   Py_DECREF(reinterpret_cast<PyObject*>(o));
@@ -120,7 +120,8 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     } else if (n == 1 && Py_TYPE(first) != &PyUnicode_Type) {
       if (PyTuple_Check(first) && std::string_view(Py_TYPE(first)->tp_name) == "rushlight.Size") {
         Dims sizes;
-        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(first); ++i) sizes.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(first, i)));
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(first); ++i)
+          sizes.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(first, i)));
         t = empty(sizes);
       } else {
         const Object module(need(PyImport_ImportModule("rushlight._C")));
@@ -129,7 +130,8 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
         t = t.dtype() == default_dtype() ? alias(t, t.sizes(), t.strides(), 0) : cast(t, default_dtype());
       }
     } else {
-      raise<TypeError>("Tensor(): expected sizes, a sequence of numbers or a tensor, got ", Py_TYPE(PyTuple_GET_ITEM(args, 0))->tp_name);
+      raise<TypeError>("Tensor(): expected sizes, a sequence of numbers or a tensor, got ",
+                       Py_TYPE(PyTuple_GET_ITEM(args, 0))->tp_name);
     }
     return attach(type, std::move(t));
   });
@@ -140,7 +142,8 @@ PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
     static const char* names[] = {"cls", "data", "requires_grad", nullptr};
     PyObject *cls, *data;
     int requires_grad = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|p:_make_subclass", const_cast<char**>(names), &cls, &data, &requires_grad))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|p:_make_subclass", const_cast<char**>(names), &cls, &data,
+                                     &requires_grad))
       return nullptr;
     check<TypeError>(PyType_Check(cls) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls), tensor_type),
                      "cls must be a subclass of Tensor");
@@ -186,7 +189,8 @@ int set_requires_grad(PyObject* self, PyObject* value, void*) {
 
 int set_grad(PyObject* self, PyObject* value, void*) {
   return guarded([&] {
-    check<TypeError>(!value || value == Py_None || is_tensor(value), "assigned grad expected to be a Tensor or None but got grad of type ",
+    check<TypeError>(!value || value == Py_None || is_tensor(value),
+                     "assigned grad expected to be a Tensor or None but got grad of type ",
                      value ? Py_TYPE(value)->tp_name : "");
     self_of(self).set_grad(!value || value == Py_None ? Tensor() : unwrap(value));
     return 0;
@@ -202,7 +206,8 @@ PyObject* get_data(PyObject* self, void*) {
 }
 int set_data(PyObject* self, PyObject* value, void*) {
   return guarded([&] {
-    check<TypeError>(value && is_tensor(value), "Variable data has to be a tensor, but got ", value ? Py_TYPE(value)->tp_name : "nothing");
+    check<TypeError>(value && is_tensor(value), "Variable data has to be a tensor, but got ",
+                     value ? Py_TYPE(value)->tp_name : "nothing");
     TensorImpl& to = *self_of(self).impl();
     const TensorImpl& from = *unwrap(value).impl();
     to.storage = from.storage;
@@ -221,8 +226,10 @@ PyObject* get_base(PyObject* self, void*) {
   return guarded([&] { return wrap(self_of(self).impl()->base ? Tensor(self_of(self).impl()->base) : Tensor()); });
 }
 
-#define RUSH_PROPERTY(name, expression) \
-  {name, getter<+[](const Tensor& t) -> PyObject* { return expression; }>, nullptr, nullptr, nullptr}
+#define RUSH_PROPERTY(name, expression)                                                               \
+  {                                                                                                   \
+    name, getter<+[](const Tensor& t) -> PyObject* { return expression; }>, nullptr, nullptr, nullptr \
+  }
 PyGetSetDef properties[] = {
     RUSH_PROPERTY("shape", wrap_size(t.sizes())),
     RUSH_PROPERTY("dtype", wrap(t.dtype())),
@@ -240,13 +247,15 @@ PyGetSetDef properties[] = {
     RUSH_PROPERTY("is_nested", ((void)t, to_bool(false))),
     RUSH_PROPERTY("is_mkldnn", ((void)t, to_bool(false))),
     RUSH_PROPERTY("is_leaf", to_bool(t.is_leaf())),
-    RUSH_PROPERTY("retains_grad", to_bool(t.impl()->autograd && t.impl()->autograd->retains_grad)),
+    RUSH_PROPERTY("retains_grad", to_bool(t.impl()->autograd&& t.impl()->autograd->retains_grad)),
     RUSH_PROPERTY("output_nr", PyLong_FromLong(t.grad_fn() ? long(t.impl()->autograd->output) : 0)),
     RUSH_PROPERTY("_version", PyLong_FromUnsignedLong(t.version())),
     {"requires_grad", getter<+[](const Tensor& t) { return to_bool(t.requires_grad()); }>, set_requires_grad,
      "Whether gradients are computed with respect to this tensor.", nullptr},
-    {"grad", getter<+[](const Tensor& t) { return wrap(t.grad()); }>, set_grad, "What backward() accumulated; None at first.", nullptr},
-    {"grad_fn", getter<+[](const Tensor& t) { return wrap_node(t.grad_fn()); }>, nullptr, "The node that made this tensor, None for a leaf.", nullptr},
+    {"grad", getter<+[](const Tensor& t) { return wrap(t.grad()); }>, set_grad,
+     "What backward() accumulated; None at first.", nullptr},
+    {"grad_fn", getter<+[](const Tensor& t) { return wrap_node(t.grad_fn()); }>, nullptr,
+     "The node that made this tensor, None for a leaf.", nullptr},
     {"data", get_data, set_data, "The same memory without history; assigning replaces the memory.", nullptr},
     {"_base", get_base, nullptr, "Of a view, the tensor it views.", nullptr},
     {"T", operator_getter, nullptr, "Dimensions in reverse order.", const_cast<char*>("numpy_T")},
@@ -262,14 +271,16 @@ PyGetSetDef properties[] = {
 
 PyObject* size(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
   return guarded([&]() -> PyObject* {
-    if (n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) == 0 || args[0] == Py_None) return wrap_size(self_of(self).sizes());
+    if (n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) == 0 || args[0] == Py_None)
+      return wrap_size(self_of(self).sizes());
     return PyLong_FromLongLong(self_of(self).size(number_from(args[0]).to_int()));
   });
 }
 PyObject* stride(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = self_of(self);
-    if (n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) > 0) return PyLong_FromLongLong(t.stride(number_from(args[0]).to_int()));
+    if (n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) > 0)
+      return PyLong_FromLongLong(t.stride(number_from(args[0]).to_int()));
     Object tuple(need(PyTuple_New(t.dim())));
     for (int64_t i = 0; i < t.dim(); ++i) PyTuple_SET_ITEM(tuple.get(), i, PyLong_FromLongLong(t.strides()[i]));
     return tuple.release();
@@ -285,9 +296,12 @@ PyObject* is_contiguous(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     static const char* names[] = {"memory_format", nullptr};
     PyObject* format = nullptr;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:is_contiguous", const_cast<char**>(names), &format)) return nullptr;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:is_contiguous", const_cast<char**>(names), &format))
+      return nullptr;
     if (!format) return to_bool(self_of(self).is_contiguous());
-    check<TypeError>(is_memory_format(format), "is_contiguous(): argument 'memory_format' must be torch.memory_format, not ", Py_TYPE(format)->tp_name);
+    check<TypeError>(is_memory_format(format),
+                     "is_contiguous(): argument 'memory_format' must be torch.memory_format, not ",
+                     Py_TYPE(format)->tp_name);
     return to_bool(self_of(self).is_contiguous(memory_format_from(format)));
   });
 }
@@ -296,7 +310,8 @@ PyObject* requires_grad_(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     static const char* names[] = {"requires_grad", nullptr};
     int value = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p:requires_grad_", const_cast<char**>(names), &value)) return nullptr;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p:requires_grad_", const_cast<char**>(names), &value))
+      return nullptr;
     Tensor t = self_of(self);
     t.requires_grad_(value != 0);
     Py_INCREF(self);
@@ -315,43 +330,71 @@ PyObject* set_(PyObject* self, PyObject* source) {
 }
 
 PyMethodDef methods[] = {
-    {"size", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(size)), METH_FASTCALL | METH_KEYWORDS, "size(dim=None): the sizes, or one of them."},
-    {"stride", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(stride)), METH_FASTCALL | METH_KEYWORDS, "stride(dim=None): steps in elements between neighbours."},
-    {"dim", method<+[](const Tensor& t) { return PyLong_FromLongLong(t.dim()); }>, METH_NOARGS, "The number of dimensions."},
-    {"ndimension", method<+[](const Tensor& t) { return PyLong_FromLongLong(t.dim()); }>, METH_NOARGS, "The number of dimensions."},
-    {"numel", method<+[](const Tensor& t) { return PyLong_FromLongLong(t.numel()); }>, METH_NOARGS, "The number of elements."},
-    {"nelement", method<+[](const Tensor& t) { return PyLong_FromLongLong(t.numel()); }>, METH_NOARGS, "The number of elements."},
-    {"element_size", method<+[](const Tensor& t) { return PyLong_FromLongLong(t.itemsize()); }>, METH_NOARGS, "Bytes of one element."},
-    {"storage_offset", method<+[](const Tensor& t) { return PyLong_FromLongLong(t.storage_offset()); }>, METH_NOARGS, "The first element's place in the storage."},
-    {"data_ptr", method<+[](const Tensor& t) { return PyLong_FromVoidPtr(t.data_ptr()); }>, METH_NOARGS, "The first element's address."},
-    {"is_floating_point", method<+[](const Tensor& t) { return to_bool(t.is_floating_point()); }>, METH_NOARGS, nullptr},
+    {"size", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(size)), METH_FASTCALL | METH_KEYWORDS,
+     "size(dim=None): the sizes, or one of them."},
+    {"stride", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(stride)), METH_FASTCALL | METH_KEYWORDS,
+     "stride(dim=None): steps in elements between neighbours."},
+    {"dim", method<+[](const Tensor& t) { return PyLong_FromLongLong(t.dim()); }>, METH_NOARGS,
+     "The number of dimensions."},
+    {"ndimension", method<+[](const Tensor& t) { return PyLong_FromLongLong(t.dim()); }>, METH_NOARGS,
+     "The number of dimensions."},
+    {"numel", method<+[](const Tensor& t) { return PyLong_FromLongLong(t.numel()); }>, METH_NOARGS,
+     "The number of elements."},
+    {"nelement", method<+[](const Tensor& t) { return PyLong_FromLongLong(t.numel()); }>, METH_NOARGS,
+     "The number of elements."},
+    {"element_size", method<+[](const Tensor& t) { return PyLong_FromLongLong(t.itemsize()); }>, METH_NOARGS,
+     "Bytes of one element."},
+    {"storage_offset", method<+[](const Tensor& t) { return PyLong_FromLongLong(t.storage_offset()); }>, METH_NOARGS,
+     "The first element's place in the storage."},
+    {"data_ptr", method<+[](const Tensor& t) { return PyLong_FromVoidPtr(t.data_ptr()); }>, METH_NOARGS,
+     "The first element's address."},
+    {"is_floating_point", method<+[](const Tensor& t) { return to_bool(t.is_floating_point()); }>, METH_NOARGS,
+     nullptr},
     {"is_complex", method<+[](const Tensor& t) { return to_bool(t.is_complex()); }>, METH_NOARGS, nullptr},
     {"is_signed", method<+[](const Tensor& t) { return to_bool(is_signed(t.dtype())); }>, METH_NOARGS, nullptr},
     {"is_inference", method<+[](const Tensor& t) { return to_bool(t.impl()->inference); }>, METH_NOARGS, nullptr},
     {"is_conj", method<+[](const Tensor&) { return to_bool(false); }>, METH_NOARGS, "Conjugation is never lazy here."},
     {"is_neg", method<+[](const Tensor&) { return to_bool(false); }>, METH_NOARGS, "Negation is never lazy here."},
-    {"is_pinned", method<+[](const Tensor&) { return to_bool(false); }>, METH_NOARGS, "Whether the memory is page-locked."},
-    {"get_device", method<+[](const Tensor& t) { return PyLong_FromLong(t.device().index); }>, METH_NOARGS, "The device's ordinal, -1 on the CPU."},
+    {"is_pinned", method<+[](const Tensor&) { return to_bool(false); }>, METH_NOARGS,
+     "Whether the memory is page-locked."},
+    {"get_device", method<+[](const Tensor& t) { return PyLong_FromLong(t.device().index); }>, METH_NOARGS,
+     "The device's ordinal, -1 on the CPU."},
     {"_is_view", method<+[](const Tensor& t) { return to_bool(bool(t.impl()->base)); }>, METH_NOARGS, nullptr},
-    {"is_contiguous", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(is_contiguous)), METH_VARARGS | METH_KEYWORDS, "is_contiguous(memory_format=torch.contiguous_format)"},
-    {"requires_grad_", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(requires_grad_)), METH_VARARGS | METH_KEYWORDS, "requires_grad_(requires_grad=True): asks for gradients; returns self."},
-    {"retain_grad", method<+[](const Tensor& t) -> PyObject* { retain_grad(t); Py_RETURN_NONE; }>, METH_NOARGS, "Keeps the gradient of a non-leaf in .grad."},
+    {"is_contiguous", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(is_contiguous)),
+     METH_VARARGS | METH_KEYWORDS, "is_contiguous(memory_format=torch.contiguous_format)"},
+    {"requires_grad_", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(requires_grad_)),
+     METH_VARARGS | METH_KEYWORDS, "requires_grad_(requires_grad=True): asks for gradients; returns self."},
+    {"retain_grad", method<+[](const Tensor& t) -> PyObject* {
+       retain_grad(t);
+       Py_RETURN_NONE;
+     }>,
+     METH_NOARGS, "Keeps the gradient of a non-leaf in .grad."},
     {"item", item, METH_NOARGS, "The value of a one-element tensor as a Python number."},
     {"_set_data", set_, METH_O, nullptr},
-    {"_make_subclass", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(make_subclass)), METH_VARARGS | METH_KEYWORDS | METH_STATIC, "_make_subclass(cls, data, requires_grad=False): data, detached, as an object of cls."},
+    {"_make_subclass", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(make_subclass)),
+     METH_VARARGS | METH_KEYWORDS | METH_STATIC,
+     "_make_subclass(cls, data, requires_grad=False): data, detached, as an object of cls."},
     {"as_subclass", as_subclass, METH_O, "as_subclass(cls): the same tensor as an object of cls."},
     {}};
 
 // ---- number, mapping and comparison slots ----
 
-#define RUSH_BINARY(slot, name) {slot, reinterpret_cast<void*>(+[](PyObject* a, PyObject* b) { return call_binary(name, a, b); })}
-#define RUSH_IN_PLACE(slot, name)                                                                                   \
-  {slot, reinterpret_cast<void*>(+[](PyObject* a, PyObject* b) -> PyObject* {                                     \
-     if (!is_tensor(b) && !is_number(b)) Py_RETURN_NOTIMPLEMENTED;                                              \
-     PyObject* args[2] = {a, b};                                                                                  \
-     return call_operator(name, args, 2);                                                                         \
-   })}
-#define RUSH_UNARY(slot, name) {slot, reinterpret_cast<void*>(+[](PyObject* a) { return call_operator(name, &a, 1); })}
+#define RUSH_BINARY(slot, name)                                                                      \
+  {                                                                                                  \
+    slot, reinterpret_cast<void*>(+[](PyObject* a, PyObject* b) { return call_binary(name, a, b); }) \
+  }
+#define RUSH_IN_PLACE(slot, name)                                              \
+  {                                                                            \
+    slot, reinterpret_cast<void*>(+[](PyObject* a, PyObject* b) -> PyObject* { \
+      if (!is_tensor(b) && !is_number(b)) Py_RETURN_NOTIMPLEMENTED;            \
+      PyObject* args[2] = {a, b};                                              \
+      return call_operator(name, args, 2);                                     \
+    })                                                                         \
+  }
+#define RUSH_UNARY(slot, name)                                                             \
+  {                                                                                        \
+    slot, reinterpret_cast<void*>(+[](PyObject* a) { return call_operator(name, &a, 1); }) \
+  }
 
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
   if (modulus != Py_None) return PyErr_Format(PyExc_TypeError, "pow() of a Tensor takes no modulus");
@@ -369,7 +412,8 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
 
 Scalar one_value(PyObject* self, const char* what) {
   const Tensor& t = self_of(self);
-  check(t.numel() == 1, what, " of a Tensor with ", t.numel() == 0 ? "no values" : "more than one value", " is ambiguous");
+  check(t.numel() == 1, what, " of a Tensor with ", t.numel() == 0 ? "no values" : "more than one value",
+        " is ambiguous");
   return t.item();
 }
 int truth(PyObject* self) {
@@ -392,7 +436,8 @@ PyObject* as_float(PyObject* self) {
 PyObject* as_index(PyObject* self) {
   return guarded([&] {
     const Tensor& t = self_of(self);
-    check<TypeError>(t.numel() == 1 && is_integral(t.dtype()), "only integer tensors of a single element can be converted to an index");
+    check<TypeError>(t.numel() == 1 && is_integral(t.dtype()),
+                     "only integer tensors of a single element can be converted to an index");
     return PyLong_FromLongLong(t.item().to_int());
   });
 }
@@ -490,8 +535,8 @@ Object override_of(PyObject* o) {
   if (type == tensor_type || type == last_plain) return {};
   const bool tensor = PyType_IsSubtype(type, tensor_type);
   if (!tensor) {  // builtin types never have one: spare the look-up
-    if (o == Py_None || PyLong_Check(o) || PyFloat_Check(o) || PyUnicode_Check(o) || PyTuple_Check(o) || PyList_Check(o) ||
-        PyBool_Check(o) || is_dtype(o) || is_device(o) || PyType_Check(o))
+    if (o == Py_None || PyLong_Check(o) || PyFloat_Check(o) || PyUnicode_Check(o) || PyTuple_Check(o) ||
+        PyList_Check(o) || PyBool_Check(o) || is_dtype(o) || is_device(o) || PyType_Check(o))
       return {};
   }
   Object found(PyObject_GetAttr(tensor ? reinterpret_cast<PyObject*>(type) : o, torch_function_name));
@@ -508,7 +553,8 @@ Object override_of(PyObject* o) {
 
 PyObject* disabled(PyObject*, PyObject* args) {
   PyObject *function, *types, *call_args = nullptr, *call_kwargs = nullptr;
-  if (!PyArg_ParseTuple(args, "OO|OO:_disabled_torch_function_impl", &function, &types, &call_args, &call_kwargs)) return nullptr;
+  if (!PyArg_ParseTuple(args, "OO|OO:_disabled_torch_function_impl", &function, &types, &call_args, &call_kwargs))
+    return nullptr;
   const Object empty_args(call_args ? nullptr : PyTuple_New(0));
   const bool before = std::exchange(torch_function_enabled, false);
   PyObject* result = PyObject_Call(function, call_args ? call_args : empty_args.get(), call_kwargs);
@@ -521,12 +567,13 @@ PyObject* set_torch_function_enabled(PyObject*, PyObject* on) {
 }
 PyObject* is_torch_function_enabled(PyObject*, PyObject*) { return PyBool_FromLong(torch_function_enabled); }
 
-PyMethodDef functions[] = {
-    {"_disabled_torch_function_impl", disabled, METH_VARARGS,
-     "As a class's __torch_function__: operators on its objects are called as on plain tensors and give plain tensors."},
-    {"_set_torch_function_enabled", set_torch_function_enabled, METH_O, "Turns overrides on or off on this thread; returns what was."},
-    {"_is_torch_function_enabled", is_torch_function_enabled, METH_NOARGS, nullptr},
-    {}};
+PyMethodDef functions[] = {{"_disabled_torch_function_impl", disabled, METH_VARARGS,
+                            "As a class's __torch_function__: operators on its objects are called as on plain tensors "
+                            "and give plain tensors."},
+                           {"_set_torch_function_enabled", set_torch_function_enabled, METH_O,
+                            "Turns overrides on or off on this thread; returns what was."},
+                           {"_is_torch_function_enabled", is_torch_function_enabled, METH_NOARGS, nullptr},
+                           {}};
 
 }  // namespace
 
@@ -536,8 +583,10 @@ PyObject* wrap(const Tensor& t) {
   if (!t.defined()) Py_RETURN_NONE;
   TensorImpl& impl = *t.impl();
   if (auto* object = static_cast<TensorObject*>(impl.python.load(std::memory_order_relaxed))) {
-    if (impl.owns_python) {  // the count that the impl held on the object becomes the caller's, and the object holds the impl
+    if (impl.owns_python) {  // the count that the impl held on the object becomes the caller's, and the object holds
+                             // the impl
       impl.owns_python = false;
+      forget_finalized(reinterpret_cast<PyObject*>(object));
       Ref<TensorImpl>(t.ref()).leak();
       return reinterpret_cast<PyObject*>(object);
     }
@@ -587,10 +636,12 @@ bool torch_function(PyObject* callable, PyObject* const* args, size_t nargs, PyO
       need(PyDict_SetItem(keywords.get(), PyTuple_GET_ITEM(kwnames, Py_ssize_t(i - nargs)), args[i]));
     for (PyObject* o : found) {
       const Object override = override_of(o);
-      Object answer(need(PyObject_CallFunctionObjArgs(override.get(), callable, types.get(), positional.get(), keywords.get(), nullptr)));
+      Object answer(need(PyObject_CallFunctionObjArgs(override.get(), callable, types.get(), positional.get(),
+                                                      keywords.get(), nullptr)));
       if (answer.get() != Py_NotImplemented) return answer.release();
     }
-    raise<TypeError>("no implementation found for the operator on types that implement __torch_function__: ", Py_TYPE(found[0])->tp_name);
+    raise<TypeError>("no implementation found for the operator on types that implement __torch_function__: ",
+                     Py_TYPE(found[0])->tp_name);
   });
   return true;
 }

@@ -61,10 +61,11 @@ PyObject* dtype_to_complex(PyObject* o, PyObject*) { return wrap(complex_of(DTyp
 PyObject* constant_module(PyObject*, void*) { return PyUnicode_FromString("rushlight"); }
 
 PyMethodDef constant_methods[] = {{"__reduce__", constant_reduce, METH_NOARGS, nullptr}, {}};
-PyMethodDef dtype_methods[] = {{"__reduce__", constant_reduce, METH_NOARGS, nullptr},
-                               {"to_real", dtype_to_real, METH_NOARGS, "The dtype of a complex dtype's parts."},
-                               {"to_complex", dtype_to_complex, METH_NOARGS, "The complex dtype with parts of this dtype."},
-                               {}};
+PyMethodDef dtype_methods[] = {
+    {"__reduce__", constant_reduce, METH_NOARGS, nullptr},
+    {"to_real", dtype_to_real, METH_NOARGS, "The dtype of a complex dtype's parts."},
+    {"to_complex", dtype_to_complex, METH_NOARGS, "The complex dtype with parts of this dtype."},
+    {}};
 PyGetSetDef constant_getset[] = {{"__module__", constant_module, nullptr, nullptr, nullptr}, {}};
 PyGetSetDef dtype_getset[] = {{"is_floating_point", dtype_is_floating, nullptr, nullptr, nullptr},
                               {"is_complex", dtype_is_complex, nullptr, nullptr, nullptr},
@@ -74,7 +75,8 @@ PyGetSetDef dtype_getset[] = {{"is_floating_point", dtype_is_floating, nullptr, 
                               {}};
 
 PyTypeObject* constant_type(const char* name, PyMethodDef* methods, PyGetSetDef* getset) {
-  PyType_Slot slots[] = {{Py_tp_repr, reinterpret_cast<void*>(constant_repr)}, {Py_tp_methods, methods}, {Py_tp_getset, getset}, {}};
+  PyType_Slot slots[] = {
+      {Py_tp_repr, reinterpret_cast<void*>(constant_repr)}, {Py_tp_methods, methods}, {Py_tp_getset, getset}, {}};
   PyType_Spec spec{name, sizeof(Constant), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   return reinterpret_cast<PyTypeObject*>(need(PyType_FromSpec(&spec)));
 }
@@ -100,7 +102,8 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
     static const char* names[] = {"device", "index", nullptr};
     PyObject* what = nullptr;
     PyObject* index = nullptr;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &what, &index)) return nullptr;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:device", const_cast<char**>(names), &what, &index))
+      return nullptr;
     Device d = device_from(what);
     if (index && index != Py_None) {
       check(d.index < 0, "type (string) must not include an index because index was passed explicitly: ", d);
@@ -136,15 +139,16 @@ PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullp
 PyGetSetDef device_getset[] = {{"type", device_kind, nullptr, "\"cpu\", \"cuda\" or \"meta\".", nullptr},
                                {"index", device_index, nullptr, "The ordinal, None for the current device.", nullptr},
                                {}};
-PyType_Slot device_slots[] = {{Py_tp_new, reinterpret_cast<void*>(device_new)},
-                              {Py_tp_repr, reinterpret_cast<void*>(device_repr)},
-                              {Py_tp_str, reinterpret_cast<void*>(device_str)},
-                              {Py_tp_hash, reinterpret_cast<void*>(device_hash)},
-                              {Py_tp_richcompare, reinterpret_cast<void*>(device_compare)},
-                              {Py_tp_getset, device_getset},
-                              {Py_tp_methods, device_methods},
-                              {Py_tp_doc, const_cast<char*>("device(name), device(type, index): where a tensor's memory lies.")},
-                              {}};
+PyType_Slot device_slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(device_new)},
+    {Py_tp_repr, reinterpret_cast<void*>(device_repr)},
+    {Py_tp_str, reinterpret_cast<void*>(device_str)},
+    {Py_tp_hash, reinterpret_cast<void*>(device_hash)},
+    {Py_tp_richcompare, reinterpret_cast<void*>(device_compare)},
+    {Py_tp_getset, device_getset},
+    {Py_tp_methods, device_methods},
+    {Py_tp_doc, const_cast<char*>("device(name), device(type, index): where a tensor's memory lies.")},
+    {}};
 PyType_Spec device_spec{"rushlight.device", sizeof(DeviceObject), 0, Py_TPFLAGS_DEFAULT, device_slots};
 
 // ---- Size ----
@@ -156,7 +160,8 @@ PyObject* size_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     PyObject* item = PyTuple_GET_ITEM(tuple.get(), i);
     if (PyLong_Check(item)) continue;
     if (!PyIndex_Check(item)) {
-      return PyErr_Format(PyExc_TypeError, "torch.Size() takes an iterable of 'int' (item %zd is '%s')", i, Py_TYPE(item)->tp_name);
+      return PyErr_Format(PyExc_TypeError, "torch.Size() takes an iterable of 'int' (item %zd is '%s')", i,
+                          Py_TYPE(item)->tp_name);
     }
     PyObject* whole = PyNumber_Index(item);
     if (!whole) return nullptr;
@@ -238,16 +243,21 @@ PyObject* wrap_size(Ints sizes) {
 }
 PyObject* wrap(const Scalar& s) {
   switch (s.kind()) {
-    case Scalar::Kind::Bool: return PyBool_FromLong(s.to<bool>());
-    case Scalar::Kind::Int: return PyLong_FromLongLong(s.to_int());
-    case Scalar::Kind::Float: return PyFloat_FromDouble(s.to_double());
-    default: return PyComplex_FromDoubles(s.to_complex().real(), s.to_complex().imag());
+    case Scalar::Kind::Bool:
+      return PyBool_FromLong(s.to<bool>());
+    case Scalar::Kind::Int:
+      return PyLong_FromLongLong(s.to_int());
+    case Scalar::Kind::Float:
+      return PyFloat_FromDouble(s.to_double());
+    default:
+      return PyComplex_FromDoubles(s.to_complex().real(), s.to_complex().imag());
   }
 }
 
 bool is_dtype(PyObject* o) {
-  return Py_TYPE(o) == dtype_type || o == reinterpret_cast<PyObject*>(&PyFloat_Type) || o == reinterpret_cast<PyObject*>(&PyLong_Type) ||
-         o == reinterpret_cast<PyObject*>(&PyBool_Type) || o == reinterpret_cast<PyObject*>(&PyComplex_Type);
+  return Py_TYPE(o) == dtype_type || o == reinterpret_cast<PyObject*>(&PyFloat_Type) ||
+         o == reinterpret_cast<PyObject*>(&PyLong_Type) || o == reinterpret_cast<PyObject*>(&PyBool_Type) ||
+         o == reinterpret_cast<PyObject*>(&PyComplex_Type);
 }
 DType dtype_from(PyObject* o) {
   if (Py_TYPE(o) == dtype_type) return DType(as_constant(o)->value);
@@ -276,7 +286,8 @@ bool is_layout(PyObject* o) { return Py_TYPE(o) == layout_type; }
 bool is_number(PyObject* o) {
   if (PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o)) return true;
   // NumPy's scalars, without importing NumPy: their types are named numpy.<something> and have __float__ or __index__.
-  if (std::string_view(Py_TYPE(o)->tp_name).starts_with("numpy.") && Py_TYPE(o)->tp_name != std::string_view("numpy.ndarray"))
+  if (std::string_view(Py_TYPE(o)->tp_name).starts_with("numpy.") &&
+      Py_TYPE(o)->tp_name != std::string_view("numpy.ndarray"))
     return Py_TYPE(o)->tp_as_number && (Py_TYPE(o)->tp_as_number->nb_float || Py_TYPE(o)->tp_as_number->nb_index);
   return false;
 }
@@ -319,8 +330,8 @@ void add_types(PyObject* module) {
     add(name_of(DType(i)).data(), dtypes[i]);
   }
   const std::pair<const char*, DType> other_names[] = {
-      {"float", kFloat32}, {"double", kFloat64}, {"half", kFloat16},     {"int", kInt32},         {"long", kInt64},
-      {"short", kInt16},   {"cfloat", kComplex64}, {"cdouble", kComplex128}};
+      {"float", kFloat32}, {"double", kFloat64}, {"half", kFloat16},     {"int", kInt32},
+      {"long", kInt64},    {"short", kInt16},    {"cfloat", kComplex64}, {"cdouble", kComplex128}};
   Object aliases(need(PyDict_New()));
   for (const auto& [name, t] : other_names) need(PyDict_SetItemString(aliases.get(), name, dtypes[int(t)]));
   add("_dtype_aliases", aliases.get());
