@@ -839,7 +839,7 @@ struct TanhGrad {
 struct Silu {
   template <class T>
   RUSH_FN T operator()(T x) const {
-    return multiply(x, sigmoid(x));
+    return divide(x, T(1) + exp(-x));
   }
 };
 struct SiluGrad {
@@ -852,18 +852,24 @@ struct SiluGrad {
       return g * s * (1 + x * (1 - s));
   }
 };
-/// x Phi(x). Through erfc, since 1 + erf would cancel for negative x.
+/// Phi(x), from the upper tail: 1 + erf would cancel for negative x.
+template <class T>
+RUSH_FN T normal_cdf(T x) {
+  const T t = normal_tail(abs(x));
+  return x > 0 ? 1 - t : t;
+}
+/// x Phi(x).
 struct Gelu {
   template <class T>
   RUSH_FN T operator()(T x) const {
-    return T(0.5) * x * erfc(x * T(-kSqrtHalf));
+    return x * normal_cdf(x);
   }
 };
 struct GeluGrad {
   template <class T>
   RUSH_FN T operator()(T g, T x) const {
     constexpr double density = 0.3989422804014326779;  // 1 / sqrt(2 pi)
-    return g * (T(0.5) * erfc(x * T(-kSqrtHalf)) + x * T(density) * exp(T(-0.5) * x * x));
+    return g * (normal_cdf(x) + x * T(density) * exp(T(-0.5) * x * x));
   }
 };
 inline constexpr double kGeluScale = 0.79788456080286535588, kGeluCubic = 0.044715;  // sqrt(2 / pi)

@@ -72,6 +72,8 @@ inline constexpr double kShift = 0x1.8p52;
 
 /// 2^n for integral n in [-1022, 1023].
 RUSH_FN double pow2(double n) { return from_bits(bits(n + (kShift + 1023)) << 52); }
+inline constexpr float kShortShift = 0x1.8p23f;  // the same in float
+RUSH_FN float pow2(float n) { return std::bit_cast<float>(std::bit_cast<uint32_t>(n + (kShortShift + 127)) << 23); }
 /// x 2^n for integral |n| < 2000, rounded once where the result is normal.
 RUSH_FN double scale(double x, double n) {
   const double half = (n * 0.5 + kShift) - kShift;
@@ -195,18 +197,23 @@ RUSH_FN double exp_of(Dd x) {
 RUSH_FN double exp(double x) { return exp_scaled(x, 0); }
 /// Its own in float: it is the most used. 1.0 ulp at most.
 RUSH_FN float exp(float x) {
-  constexpr float shift = 0x1.8p23f;
   x = x > 100 ? 100 : (x < -110 ? -110 : x);
-  const float n = (x * float(kLog2E) + shift) - shift;
+  const float n = (x * float(kLog2E) + kShortShift) - kShortShift;
   const float r = fma(-n, -0x1.05c610p-29f, fma(-n, 0x1.62e430p-1f, x));
   const float q = poly(r, 0x1.0000000cp-1f, 0x1.5555555ap-3f, 0x1.5554e8e8p-5f, 0x1.1110e0e6p-7f, 0x1.6d434d32p-10f,
                        0x1.a12515dap-13f);
   const float p = 1 + (r + r * r * q);
-  const float half = (n * 0.5f + shift) - shift;
-  const auto pow2f = [](float k) __attribute__((always_inline)) {
-    return std::bit_cast<float>(std::bit_cast<uint32_t>(k + (0x1.8p23f + 127)) << 23);
-  };
-  return p * pow2f(half) * pow2f(n - half);
+  const float half = (n * 0.5f + kShortShift) - kShortShift;
+  return p * pow2(half) * pow2(n - half);
+}
+/// 2^x = power + power * m to 2^-23, |x| < 126.
+struct Exp2Parts {
+  float power, m;
+};
+RUSH_FN Exp2Parts exp2_rough(float x) {
+  const float n = (x + kShortShift) - kShortShift, f = x - n;
+  return {pow2(n), f * poly(f, 0x1.62e430p-1f, 0x1.ebfbe0p-3f, 0x1.c6af6cp-5f, 0x1.3b2a54p-7f, 0x1.5f0890p-10f,
+                            0x1.44138ap-13f)};
 }
 RUSH_FN double exp2(double x) {
   x = x > 2000 ? 2000 : (x < -2000 ? -2000 : x);
@@ -272,7 +279,7 @@ RUSH_FN double sigmoid(double x) {
   return x < -700 ? exp_scaled(x, 0) : y.hi + y.lo;
 }
 RUSH_FN float sigmoid(float x) {
-  const double y = x > 100 ? -100 : (x < -110 ? 110 : -double(x));
+  const float y = x > 100 ? -100 : (x < -110 ? 110 : -x);
   return float(1 / (1 + exp_short(y)));
 }
 
@@ -331,8 +338,9 @@ RUSH_FN double log(double x) {
 RUSH_FN double log2(double x) { return log_domain(x, (log_dd(x) * Dd{kLog2E, kLog2ELow}).hi); }
 RUSH_FN double log10(double x) { return log_domain(x, (log_dd(x) * Dd{kLog10E, kLog10ELow}).hi); }
 RUSH_FN double log1p(double x) {
-  const Dd u = two_sum(1, x > -1 ? x : 0), y = log_dd(select(u.hi < kInf, u, Dd{1, 0}));
-  return abs(x) < 0x1p-54 ? x : log_domain(1 + x, y.hi);
+  const Dd u = two_sum(1, x);
+  const double y = log_domain(u.hi, log_dd(u).hi);
+  return abs(x) < 0x1p-54 ? x : y;
 }
 RUSH_FN float log(float x) { return float(log_domain(x, log_short(x))); }
 RUSH_FN float log2(float x) { return float(log_domain(x, log_short(x) * kLog2E)); }
@@ -536,23 +544,25 @@ RUSH_FN float rsqrt(float x) { return float(1 / sqrt(double(x))); }
 template <class T>
 RUSH_FN T pow_cases(T x, T y, T magnitude) {
   const T a = abs(x), inf = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
-  const bool whole = trunc(y) == y, odd = whole && trunc(y * T(0.5)) != y * T(0.5);
+  // Without && and ||, which would be branches.
+  const bool whole = trunc(y) == y, odd = whole & (trunc(y * T(0.5)) != y * T(0.5)), negative = copysign(T(1), x) < 0;
   T m = magnitude;
   m = a == 0 ? (y > 0 ? T(0) : inf) : m;
   m = a == inf ? (y > 0 ? inf : T(0)) : m;
-  m = abs(y) == inf ? (a == 1 ? T(1) : ((a > 1 ? y : -y) > 0 ? inf : T(0))) : m;
-  const bool negative = copysign(T(1), x) < 0;
-  m = negative && a > 0 && a < inf && !whole ? nan : (negative && odd ? -m : m);
-  m = is_nan(x) || is_nan(y) ? nan : m;
-  return y == 0 || x == 1 ? T(1) : m;
+  const T at_infinity = (a > 1 ? y : -y) > 0 ? inf : T(0);
+  m = abs(y) == inf ? (a == 1 ? T(1) : at_infinity) : m;
+  m = negative & odd ? -m : m;
+  m = negative & !whole & (a > 0) & (a < inf) ? nan : m;
+  m = is_nan(x) | is_nan(y) ? nan : m;
+  return (y == 0) | (x == 1) ? T(1) : m;
 }
 RUSH_FN double pow(double x, double y) {
   const double a = abs(x), b = y > 0x1p70 ? 0x1p70 : (y < -0x1p70 ? -0x1p70 : y);
-  const Dd l = log_dd(a > 0 && a < kInf ? a : 1.0);
+  const Dd l = log_dd((a > 0) & (a < kInf) ? a : 1.0);
   return pow_cases(x, y, exp_of(l * b));
 }
 RUSH_FN float pow(float x, float y) {
-  const double a = abs(x), l = log_short(a > 0 && a < kInf ? a : 1) * double(y);
+  const double a = abs(x), l = log_short((a > 0) & (a < kInf) ? a : 1) * double(y);
   return pow_cases(x, y, float(exp_short(l > 200 ? 200 : (l < -200 ? -200 : l))));
 }
 RUSH_FN double hypot(double x, double y) {
@@ -575,10 +585,6 @@ RUSH_FN double erf_small(double z) {
               0x1.565bcd0dbaa38p-8, -0x1.c02db3dac435fp-11, 0x1.f9a321d5b8e1ep-14, -0x1.f4d1e3183f7aep-17,
               0x1.b9df224ca4b97p-20, -0x1.5f1ecb6f0764cp-23, 0x1.f7b4bf3b13964p-27, -0x1.389d4f2641625p-30,
               0x1.05ffd737fb32ep-34);
-}
-RUSH_FN double erf_small_short(double z) {
-  return poly(z, 0x1.06eba7f673903p-3, -0x1.81273e7a02443p-2, 0x1.ce2d10ed44e09p-4, -0x1.b7faba961c85ap-6,
-              0x1.541270c79ca2cp-8, -0x1.a45087f1a200ap-11, 0x1.4a5690869d13fp-14);
 }
 /// (1 + 2x) e^(x^2) erfc(x) for x >= 0 in t = (x - 3.75) / (x + 3.75) (Shepherd and Laframboise, Math. Comp. 36
 /// (1981)).
@@ -627,11 +633,27 @@ RUSH_FN double erfc_positive_short(double a) {
   const double t = (a - 3.75) / (a + 3.75);
   return exp_short(-a * a) * erfcx_scaled_short(t) / (1 + 2 * a);
 }
+// In float the tails are powers of two whose exponents are polynomials, which needs no division.
 RUSH_FN float erf(float x) {
-  const double a = abs(x);
-  const double small = a + a * erf_small_short(a < 1 ? a * a : 1);
-  return is_nan(x) ? x : copysign(float(a < 1 ? small : 1 - erfc_positive_short(a)), x);
+  const float a = abs(x), z = a * a, b = a > 4 ? 4 : a;
+  const float small = a + a * poly(z, 0x1.06eba8p-3f, -0x1.81273ep-2f, 0x1.ce2d11p-4f, -0x1.b7fabap-6f, 0x1.541270p-8f,
+                                   -0x1.a4508ap-11f, 0x1.4a5690p-14f);
+  const float log2_erfc =
+      b * poly(b, -0x1.a0be84p+0f, -0x1.d63ecep-1f, -0x1.2fa882p-3f, 0x1.c3f974p-6f, 0x1.868608p-12f, -0x1.58bac0p-9f,
+               0x1.23eb90p-10f, -0x1.1c8a8ep-12f, 0x1.5bdc54p-15f, -0x1.ef7794p-19f, 0x1.3a2594p-23f);
+  const Exp2Parts e = exp2_rough(log2_erfc);
+  return is_nan(x) ? x : copysign(a < 1 ? small : (1 - e.power) - e.power * e.m, x);
 }
+/// The normal distribution's upper tail, erfc(a / sqrt 2) / 2, for a >= 0; 0 from 6 on, where it is 1e-9.
+RUSH_FN float normal_tail(float a) {
+  const float b = a < 6 ? a : 6;
+  const float log2_twice =
+      b * poly(b, -0x1.26aec2p+0f, -0x1.d63f06p-2f, -0x1.ad6316p-5f, 0x1.c2d312p-8f, 0x1.7e6f84p-14f, -0x1.6efa4cp-12f,
+               0x1.cb17c0p-14f, -0x1.5a1f9cp-16f, 0x1.5f18cep-19f, -0x1.d64226p-23f, 0x1.78fa12p-27f, -0x1.1235b6p-32f);
+  const Exp2Parts e = exp2_rough(log2_twice);
+  return is_nan(a) ? a : (a < 6 ? 0.5f * (e.power + e.power * e.m) : 0.0f);
+}
+RUSH_FN double normal_tail(double a) { return 0.5 * erfc(a * kSqrtHalf); }
 RUSH_FN float erfc(float x) {
   const double y = erfc_positive_short(abs(x));
   return is_nan(x) ? x : float(x < 0 ? 2 - y : y);

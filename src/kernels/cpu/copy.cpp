@@ -38,7 +38,7 @@ TileKernel move_kernel(DType t) {
     default:
       break;
   }
-  return {{move, move, move}, 1, 1, {t, t}, std::max<int64_t>(kGrainBytes / size_of(t), 1)};
+  return {{move, move, move}, {}, 1, 1, {t, t}, std::max<int64_t>(kGrainBytes / size_of(t), 1)};
 }
 
 constexpr int64_t kBlock = 32;

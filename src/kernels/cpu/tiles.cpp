@@ -8,9 +8,6 @@
 
 #include "kernels/cpu/casts.h"
 #include "rushlight/parallel.h"
-#ifdef __x86_64__
-#include <immintrin.h>
-#endif
 
 namespace rush::cpu {
 namespace {
@@ -31,12 +28,10 @@ int detect_simd_level() {
 
 constexpr int64_t kBufferBytes = 4096;
 constexpr int kMaxDims = 64;
+constexpr int64_t kAllArrays[kMaxOperands] = {1, 1, 1, 1, 1, 1, 1, 1};
 
 // Below this many elements in the innermost dimension a tile spans several rows, which costs a copy into a buffer.
 constexpr int64_t kShortRow = 128;
-
-// Results larger than this would only push other data out of the last-level cache: they are written around it.
-constexpr int64_t kStreamBytes = int64_t{16} << 20;
 
 /// One operand during a run. `linear` says that element i of the iteration lies at data + i * stride.
 struct Lane {
@@ -60,23 +55,6 @@ struct Plan {
   const int64_t* sizes;
   Lane lanes[kMaxOperands];
 };
-
-/// Non-temporal copy; falls back to memcpy where there is none.
-void stream(void* dst, const void* src, int64_t bytes) {
-#ifdef __SSE2__
-  auto* to = static_cast<char*>(dst);
-  auto* from = static_cast<const char*>(src);
-  const int64_t head = std::min<int64_t>(bytes, (-reinterpret_cast<intptr_t>(to)) & 15);
-  std::memcpy(to, from, size_t(head));
-  int64_t i = head;
-  for (; i + 16 <= bytes; i += 16) {
-    _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
-  }
-  std::memcpy(to + i, from + i, size_t(bytes - i));
-#else
-  std::memcpy(dst, src, size_t(bytes));
-#endif
-}
 
 /// Buffers of one thread. Not initialised: only what is used is touched.
 struct Buffers {
@@ -226,34 +204,20 @@ Lane make_lane(const TileKernel& kernel, int k, void* data, DType dtype) {
   return lane;
 }
 
-/// Everything lies as the tile wants it.
-void run_plain(const TileKernel& kernel, const void* formula, int64_t n, void* const* data) {
-  const TileFunction run = kernel.run[simd_level];
-  const int count = kernel.outs + kernel.ins;
+/// Everything lies as the tile wants it; `step` is 0 for a number and 1 for an array. Writing large results around the
+/// cache was tried, and was slower than letting them through.
+void run_plain(const TileKernel& kernel, TileFunction run, const void* formula, int64_t n, void* const* data,
+               const int64_t* step) {
   if (n <= kernel.grain) [[likely]] {
     run(formula, data, data + kernel.outs, n);
     return;
   }
-  bool in_place = false;
-  for (int k = kernel.outs; k < count; ++k) in_place |= data[k] == data[0];
-  const int64_t out_bytes = size_of(kernel.types[0]);
-  const bool streams = !in_place && kernel.outs == 1 && n * out_bytes >= kStreamBytes;
   parallel_for(0, n, kernel.grain, [&](int64_t lo, int64_t hi) {
     void* at[kMaxOperands];
-    for (int k = 0; k < count; ++k) at[k] = static_cast<char*>(data[k]) + lo * size_of(kernel.types[k]);
-    if (!streams) return run(formula, at, at + kernel.outs, hi - lo);
-    alignas(64) char buffer[kBufferBytes];
-    const int64_t step = kBufferBytes / out_bytes;
-    for (int64_t i = lo; i < hi; i += step) {
-      const int64_t m = std::min(step, hi - i);
-      void* const into = buffer;
-      run(formula, &into, at + 1, m);
-      stream(at[0], buffer, m * out_bytes);
-      for (int k = 0; k < count; ++k) at[k] = static_cast<char*>(at[k]) + m * size_of(kernel.types[k]);
+    for (int k = 0; k < kernel.outs + kernel.ins; ++k) {
+      at[k] = static_cast<char*>(data[k]) + lo * step[k] * size_of(kernel.types[k]);
     }
-#ifdef __SSE2__
-    _mm_sfence();
-#endif
+    run(formula, at, at + kernel.outs, hi - lo);
   });
 }
 
@@ -310,7 +274,7 @@ void run_tiles(const TileKernel& kernel, const void* formula, Ints sizes, const 
     plain &= lane.linear && lane.stride == 1 && !lane.cast;
     data[k] = lane.data;
   }
-  if (plain) return run_plain(kernel, formula, numel, data);
+  if (plain) return run_plain(kernel, kernel.run[simd_level], formula, numel, data, kAllArrays);
   plan.tile = tile_size(kernel, plan.lanes, count);
   parallel_for(0, numel, kernel.grain, [&](int64_t lo, int64_t hi) { run_range(plan, lo, hi); });
 }
@@ -322,22 +286,36 @@ void run_tiles(const TileKernel& kernel, const void* formula, const Tensor* cons
   if (numel == 0) return;
   // Contiguous operands with as many elements as the result lie in its order, whatever their sizes of 1 are.
   bool plain = true, simple = true;
+  int numbers = 0;
   void* data[kMaxOperands];
+  int64_t step[kMaxOperands];
   for (int k = 0; k < count; ++k) {
     const TensorImpl& t = *tensors[k]->impl();
-    const bool whole = t.numel == numel && t.contiguous;
+    const bool whole = t.numel == numel && t.contiguous, number = !whole && t.numel == 1 && k >= kernel.outs;
     data[k] = tensors[k]->data_ptr();
-    plain &= whole && t.dtype == kernel.types[k];
-    simple &= whole || (t.numel == 1 && k >= kernel.outs);
+    step[k] = whole;
+    numbers += number;
+    simple &= whole || number;
+    plain &= number || (whole && t.dtype == kernel.types[k]);
   }
-  if (plain) [[likely]]
-    return run_plain(kernel, formula, numel, data);
+  if (plain && numbers == 0) [[likely]] {
+    return run_plain(kernel, kernel.run[simd_level], formula, numel, data, kAllArrays);
+  }
+  if (plain && simple && numbers == 1 && kernel.with_number[0][0]) {
+    const int k = step[kernel.outs] == 0 ? kernel.outs : kernel.outs + 1;
+    alignas(16) char converted[16];
+    if (const DType dtype = tensors[k]->dtype(); dtype != kernel.types[k]) {
+      cast_function(kernel.types[k], dtype)(converted, data[k], 1);
+      data[k] = converted;
+    }
+    return run_plain(kernel, kernel.with_number[k - kernel.outs][simd_level], formula, numel, data, step);
+  }
   if (simple) {
     const int64_t sizes[1] = {numel};
     Plan plan{&kernel, formula, count, 1, numel, 0, sizes, {}};
     for (int k = 0; k < count; ++k) {
       plan.lanes[k] = make_lane(kernel, k, data[k], tensors[k]->dtype());
-      plan.lanes[k].stride = tensors[k]->numel() == numel ? 1 : 0;
+      plan.lanes[k].stride = step[k];
     }
     plan.tile = tile_size(kernel, plan.lanes, count);
     parallel_for(0, numel, kernel.grain, [&](int64_t lo, int64_t hi) { run_range(plan, lo, hi); });

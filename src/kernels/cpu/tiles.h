@@ -24,10 +24,11 @@ inline constexpr int kMaxOperands = 8;
 
 /// A tile function for each instruction set, and what it expects.
 struct TileKernel {
-  TileFunction run[3];        // baseline, AVX2, AVX-512
-  uint8_t outs, ins;          // how many of each
-  DType types[kMaxOperands];  // compute types: results, then arguments
-  int64_t grain;              // elements that are worth a thread
+  TileFunction run[3];             // baseline, AVX2, AVX-512
+  TileFunction with_number[2][3];  // of two arguments, the first or the second being a single number; or null
+  uint8_t outs, ins;               // how many of each
+  DType types[kMaxOperands];       // compute types: results, then arguments
+  int64_t grain;                   // elements that are worth a thread
 };
 
 /// 0: baseline, 1: AVX2 with FMA, 2: AVX-512. Found when the library is loaded.
@@ -50,10 +51,22 @@ constexpr DType compute_type(DType t) { return is_half(t) ? kFloat32 : (is_integ
 
 // ---- compiling formulas into tiles
 
+/// An array as a formula's loop reads it, and a number in the place of one.
+template <class T>
+struct Array {
+  const T* data;
+  RUSH_FN T operator[](int64_t i) const { return data[i]; }
+};
+template <class T>
+struct Number {
+  T value;
+  RUSH_FN T operator[](int64_t) const { return value; }
+};
+
 // An element whose result the branch-free formula gets wrong (sin of 1e30) may be sent to F::slow instead.
 template <class F, class Out, class... In>
-RUSH_FN void tile_loop(const F f, int64_t n, Out* out, const In*... in) {
-  if constexpr (requires { F::is_hard(*in...); }) {
+RUSH_FN void tile_loop(const F f, int64_t n, Out* out, const In... in) {
+  if constexpr (requires { F::is_hard(in[0]...); }) {
     bool hard = false;
     for (int64_t i = 0; i < n; ++i) hard |= F::is_hard(in[i]...);
     if (hard) {
@@ -66,7 +79,7 @@ RUSH_FN void tile_loop(const F f, int64_t n, Out* out, const In*... in) {
 }
 // Two results: the formula returns a pair.
 template <class F, class First, class Second, class... In>
-RUSH_FN void tile_loop_two(const F f, int64_t n, First* first, Second* second, const In*... in) {
+RUSH_FN void tile_loop_two(const F f, int64_t n, First* first, Second* second, const In... in) {
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
     const auto y = f(in[i]...);
@@ -84,39 +97,59 @@ template <class F, class... In>
 struct Tile {
   using Result = std::remove_cvref_t<std::invoke_result_t<const F&, In...>>;
 
-  template <size_t... I>
+  /// kNumber: which argument is a single number, -1 for none.
+  template <int kNumber, size_t... I>
   RUSH_FN static void body(const void* formula, void* const* out, const void* const* in, int64_t n,
                            std::index_sequence<I...>) {
     const F f = *static_cast<const F*>(formula);
     if constexpr (is_pair<Result>) {
       tile_loop_two(f, n, static_cast<typename Result::first_type*>(out[0]),
-                    static_cast<typename Result::second_type*>(out[1]), static_cast<const In*>(in[I])...);
+                    static_cast<typename Result::second_type*>(out[1]), Array<In>{static_cast<const In*>(in[I])}...);
     } else {
-      tile_loop(f, n, static_cast<Result*>(out[0]), static_cast<const In*>(in[I])...);
+      tile_loop(f, n, static_cast<Result*>(out[0]), argument<kNumber == int(I), In>(in[I])...);
     }
+  }
+  template <bool kIsNumber, class T>
+  RUSH_FN static auto argument(const void* data) {
+    if constexpr (kIsNumber)
+      return Number<T>{*static_cast<const T*>(data)};
+    else
+      return Array<T>{static_cast<const T*>(data)};
   }
   static constexpr std::make_index_sequence<sizeof...(In)> kIns{};
 
-  static void baseline(const void* f, void* const* out, const void* const* in, int64_t n) { body(f, out, in, n, kIns); }
+  template <int kNumber>
+  static void baseline(const void* f, void* const* out, const void* const* in, int64_t n) {
+    body<kNumber>(f, out, in, n, kIns);
+  }
 #if defined(__x86_64__) && !defined(HWY_COMPILE_ONLY_STATIC)
+  template <int kNumber>
   [[gnu::target("avx2,fma,f16c,bmi,bmi2,lzcnt,popcnt")]] static void avx2(const void* f, void* const* out,
                                                                           const void* const* in, int64_t n) {
-    body(f, out, in, n, kIns);
+    body<kNumber>(f, out, in, n, kIns);
   }
+  template <int kNumber>
   [[gnu::target(
       "avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx2,fma,f16c,bmi,bmi2,lzcnt,popcnt,"
       "prefer-vector-width=512")]] static void
   avx512(const void* f, void* const* out, const void* const* in, int64_t n) {
-    body(f, out, in, n, kIns);
+    body<kNumber>(f, out, in, n, kIns);
   }
 #else
-  static constexpr TileFunction avx2 = baseline, avx512 = baseline;
+  template <int kNumber>
+  static constexpr TileFunction avx2 = baseline<kNumber>;
+  template <int kNumber>
+  static constexpr TileFunction avx512 = baseline<kNumber>;
 #endif
 
   static constexpr TileKernel make() {
     int64_t grain = 32768;
     if constexpr (requires { F::kGrain; }) grain = F::kGrain;  // a slow formula may say less
-    TileKernel k{{baseline, avx2, avx512}, 1, sizeof...(In), {}, grain};
+    TileKernel k{{baseline<-1>, avx2<-1>, avx512<-1>}, {}, 1, sizeof...(In), {}, grain};
+    if constexpr (sizeof...(In) == 2 && !is_pair<Result>) {
+      k.with_number[0][0] = baseline<0>, k.with_number[0][1] = avx2<0>, k.with_number[0][2] = avx512<0>;
+      k.with_number[1][0] = baseline<1>, k.with_number[1][1] = avx2<1>, k.with_number[1][2] = avx512<1>;
+    }
     int at = 0;
     if constexpr (is_pair<Result>) {
       k.outs = 2;
