@@ -24,7 +24,7 @@ struct Module {
 
 Module* as_module(PyObject* object) { return reinterpret_cast<Module*>(object); }
 
-// Interned names, and what set_module_hooks hands over from Python.
+// Interned names.
 struct Names {
   PyObject* parameters = PyUnicode_InternFromString("_parameters");
   PyObject* buffers = PyUnicode_InternFromString("_buffers");

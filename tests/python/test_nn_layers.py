@@ -244,3 +244,27 @@ def test_fusion():
     assert torch.allclose(nn.utils.fuse_conv_bn_eval(conv, norm)(x), norm(conv(x)), atol=1e-5)
     with pytest.raises(AssertionError, match="Fusion only for eval!"):
         nn.utils.fuse_conv_bn_eval(conv.train(), norm)
+
+
+def test_data_parallel_parts_on_one_device():
+    from rushlight.nn import parallel
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
+    x = torch.randn(5, 2)
+    net.eval()
+    expected = net(x)
+    expected.sum().backward()
+    gradient = net[0].weight.grad
+    net.zero_grad()
+    parts = parallel.scatter((x, {"a": x, "b": "text"}), ["cpu", "cpu"])
+    assert [part[0].shape[0] for part in parts] == [3, 2] and parts[1][1]["b"] == "text"
+    replicas = parallel.replicate(net, ["cpu", "cpu"])
+    outputs = parallel.parallel_apply(replicas, [part[:1] for part in parts])
+    result = parallel.gather(outputs, "cpu")
+    assert torch.allclose(result, expected, atol=1e-6) and not list(replicas[0].parameters())
+    result.sum().backward()
+    assert torch.allclose(net[0].weight.grad, gradient, atol=1e-6)
+    with pytest.raises(RuntimeError):
+        parallel.parallel_apply(replicas, [(x,), (torch.randn(2, 7),)])
+    assert torch.equal(parallel.DataParallel(net, device_ids=[])(x), net(x))
