@@ -4,6 +4,48 @@
 
 namespace rush {
 
+namespace {
+
+Meta copied_meta(const Tensor& x, DType dtype, OptMemoryFormat format) {
+  const MemoryFormat f = format.value_or(MemoryFormat::Preserve);
+  if (f == MemoryFormat::Preserve) return like(x, dtype);
+  if (f == MemoryFormat::Contiguous) return Meta{x.sizes(), dtype};
+  return Meta{x.sizes(), dtype, {}, strides_for(x.sizes(), f)};
+}
+
+/// x itself where it already is what is asked for.
+Tensor moved(const Tensor& x, OptDevice device, OptDType dtype, bool copy, OptMemoryFormat format) {
+  const bool same =
+      dtype.value_or(x.dtype()) == x.dtype() && device.value_or(x.device()) == x.device() &&
+      x.is_contiguous(format.value_or(MemoryFormat::Preserve) == MemoryFormat::Preserve ? MemoryFormat::Preserve
+                                                                                        : *format);
+  return same && !copy ? x : to_copy(x, dtype, device, format);
+}
+
+template <DType T>
+constexpr auto to_dtype = [](const Tensor& x, OptMemoryFormat format) { return moved(x, {}, T, false, format); };
+
+void check_resizable(const Tensor& x) {
+  check(!x.requires_grad(), "cannot resize variables that require grad");
+}
+
+Tensor window(const Tensor& self, const Tensor& source, int64_t offset, Ints size, Ints stride) {
+  check(self.dtype() == source.dtype(), "Could not set tensor of type ", source.dtype(), " to a tensor of type ",
+        self.dtype());
+  check(!self.requires_grad(), "cannot set the memory of a tensor that requires grad");
+  const Tensor made = as_strided(source.detach(), size, stride, offset);
+  TensorImpl& impl = *self.impl();
+  impl.storage = made.storage();
+  impl.sizes = made.sizes();
+  impl.strides = made.strides();
+  impl.offset = offset;
+  impl.device = source.device();
+  impl.refresh();
+  return self;
+}
+
+}  // namespace
+
 OP_DEFINE(fill){{
     .doc = R"(A tensor shaped like self with every element ``value``, which has one element.)",
     .infer =
@@ -39,13 +81,7 @@ OP_DEFINE(copy){{
 
 OP_DEFINE(clone){{
     .doc = R"(A copy with memory of its own, in the same or the named memory format.)",
-    .infer =
-        [](const Tensor& x, OptMemoryFormat format) {
-          const MemoryFormat f = format.value_or(MemoryFormat::Preserve);
-          if (f == MemoryFormat::Preserve) return like(x);
-          if (f == MemoryFormat::Contiguous) return Meta{x.sizes(), x.dtype()};
-          return Meta{x.sizes(), x.dtype(), {}, strides_for(x.sizes(), f)};
-        },
+    .infer = [](const Tensor& x, OptMemoryFormat format) { return copied_meta(x, x.dtype(), format); },
     .kernel = {[](Tensor& out, const Tensor& x, OptMemoryFormat) { cpu::copy(out, x); }},
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&, OptMemoryFormat) { return Grads{g}; },
 }};
@@ -65,6 +101,210 @@ OP_DEFINE(cast){{
     .infer = [](const Tensor& x, DType dtype) { return like(x, dtype); },
     .kernel = {[](Tensor& out, const Tensor& x, DType) { cpu::copy(out, x); }},
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&, DType) { return Grads{g}; },
+}};
+
+OP_DEFINE(to_copy){{
+    .doc = R"(A copy with another dtype, device or memory format.)",
+    .composite =
+        [](const Tensor& x, OptDType dtype, OptDevice device, OptMemoryFormat format) {
+          Meta meta = copied_meta(x, dtype.value_or(x.dtype()), format);
+          meta.device = device.value_or(x.device());
+          Tensor out = allocate(meta);
+          if (meta.device->is_meta()) return out;
+          check<NotImplementedError>(!x.is_meta(), "Cannot copy out of meta tensor; no data!");
+          in_place(copy, out, x);
+          return out;
+        },
+    .saves = "self.shape",
+    .vjp = [](const Tensor& g, const Tensor&, const Tensor& x, OptDType, OptDevice,
+              OptMemoryFormat) { return Grads{moved(g, x.device(), {}, false, {})}; },
+}};
+
+OP_DEFINE(to){
+    {
+        .doc =
+            R"(The tensor with the given device and dtype: itself if it is there already and no ``copy`` is wanted.)",
+        .composite = [](const Tensor& x, OptDevice device, OptDType dtype, bool, bool copy,
+                        OptMemoryFormat format) { return moved(x, device, dtype, copy, format); },
+    },
+    {
+        .doc = R"(The tensor with the given dtype: itself if it has that already and no ``copy`` is wanted.)",
+        .composite = [](const Tensor& x, DType dtype, bool, bool copy,
+                        OptMemoryFormat format) { return moved(x, {}, dtype, copy, format); },
+    },
+    {
+        .doc = R"(The tensor with the device and dtype of ``other``.)",
+        .composite = [](const Tensor& x, const Tensor& other, bool, bool copy,
+                        OptMemoryFormat format) { return moved(x, other.device(), other.dtype(), copy, format); },
+    }};
+
+OP_DEFINE(type_as){{
+    .doc = R"(The tensor with the device and dtype of ``other``; itself if it has them already.)",
+    .composite = [](const Tensor& x,
+                    const Tensor& other) { return moved(x, other.device(), other.dtype(), false, {}); },
+}};
+
+OP_DEFINE(cpu_){{
+    .doc = R"(The tensor in the CPU's memory: itself if it lies there.)",
+    .composite = [](const Tensor& x, OptMemoryFormat format) { return moved(x, kCPU, {}, false, format); },
+}};
+
+OP_DEFINE(cuda_){{
+    .doc =
+        R"(The tensor in a GPU's memory, the current one's if none is named. Errors: RuntimeError if there is none.)",
+    .composite =
+        [](const Tensor& x, OptDevice device, bool, OptMemoryFormat format) {
+          return moved(x, device.value_or(Device(DeviceType::CUDA)), {}, false, format);
+        },
+}};
+
+OP_DEFINE(to_bool){{
+    .doc = R"(The tensor as bool: itself if it is that already.)",
+    .composite = to_dtype<kBool>,
+}};
+
+OP_DEFINE(to_byte){{
+    .doc = R"(The tensor as uint8: itself if it is that already.)",
+    .composite = to_dtype<kUInt8>,
+}};
+
+OP_DEFINE(to_char){{
+    .doc = R"(The tensor as int8: itself if it is that already.)",
+    .composite = to_dtype<kInt8>,
+}};
+
+OP_DEFINE(to_short){{
+    .doc = R"(The tensor as int16: itself if it is that already.)",
+    .composite = to_dtype<kInt16>,
+}};
+
+OP_DEFINE(to_int){{
+    .doc = R"(The tensor as int32: itself if it is that already.)",
+    .composite = to_dtype<kInt32>,
+}};
+
+OP_DEFINE(to_long){{
+    .doc = R"(The tensor as int64: itself if it is that already.)",
+    .composite = to_dtype<kInt64>,
+}};
+
+OP_DEFINE(to_half){{
+    .doc = R"(The tensor as float16: itself if it is that already.)",
+    .composite = to_dtype<kFloat16>,
+}};
+
+OP_DEFINE(to_bfloat16){{
+    .doc = R"(The tensor as bfloat16: itself if it is that already.)",
+    .composite = to_dtype<kBFloat16>,
+}};
+
+OP_DEFINE(to_float){{
+    .doc = R"(The tensor as float32: itself if it is that already.)",
+    .composite = to_dtype<kFloat32>,
+}};
+
+OP_DEFINE(to_double){{
+    .doc = R"(The tensor as float64: itself if it is that already.)",
+    .composite = to_dtype<kFloat64>,
+}};
+
+OP_DEFINE(to_cfloat){{
+    .doc = R"(The tensor as complex64: itself if it is that already.)",
+    .composite = to_dtype<kComplex64>,
+}};
+
+OP_DEFINE(to_cdouble){{
+    .doc = R"(The tensor as complex128: itself if it is that already.)",
+    .composite = to_dtype<kComplex128>,
+}};
+
+OP_DEFINE(zero){{
+    .doc = R"(A tensor shaped like self with every element 0. In place: ``x.zero_()``.)",
+    .infer = like_input,
+    .kernel = {[](Tensor& out, const Tensor&) { cpu::fill(out, Scalar(0)); }},
+    .vjp = [](const Tensor&, const Tensor&, const Tensor&) { return Grads{Tensor()}; },
+    .pointwise = true,
+}};
+
+OP_DEFINE(resize_){{
+    .doc = R"(Gives the tensor another size, contiguous; its memory grows if it must, and what is new is not set.
+
+Errors: RuntimeError if it requires grad.)",
+    .composite =
+        [](const Tensor& self, Ints size, OptMemoryFormat format) {
+          check_resizable(self);
+          Tensor t = self;
+          for (int64_t s : size) check(s >= 0, "Trying to create tensor with negative dimension ", s, ": ", size);
+          if (Ints(t.sizes()) != size) resize(t, size);
+          const MemoryFormat f = format.value_or(MemoryFormat::Contiguous);
+          if (f != MemoryFormat::Contiguous && f != MemoryFormat::Preserve) {
+            t.impl()->strides = strides_for(size, f);
+            t.impl()->refresh();
+          }
+          return self;
+        },
+}};
+
+OP_DEFINE(resize_as_){{
+    .doc = R"(Gives the tensor the size of another, as ``resize_`` does.)",
+    .composite = [](const Tensor& self, const Tensor& the_template,
+                    OptMemoryFormat format) { return resize_(self, the_template.sizes(), format); },
+}};
+
+OP_DEFINE(set_){{
+                    .doc = R"(Empties the tensor: no elements, memory of its own.)",
+                    .composite =
+                        [](const Tensor& self) {
+                          const Tensor none = allocate({{0}, self.dtype(), self.device(), {}});
+                          return window(self, none, 0, none.sizes(), none.strides());
+                        },
+                },
+                {
+                    .doc = R"(Makes the tensor a window on the memory of ``source``, with its size and strides.)",
+                    .composite =
+                        [](const Tensor& self, const Tensor& source) {
+                          return window(self, source, source.storage_offset(), source.sizes(), source.strides());
+                        },
+                },
+                {
+                    .doc = R"(Makes the tensor a window of the given size and strides on the memory of ``source``.)",
+                    .composite =
+                        [](const Tensor& self, const Tensor& source, int64_t storage_offset, Ints size, Ints stride) {
+                          return window(self, source, storage_offset, size,
+                                        stride.empty() ? contiguous_strides(size) : Dims(stride));
+                        },
+                }};
+
+OP_DEFINE(conj){{
+    .doc = R"(The complex conjugate; a real tensor is returned as it is. It is computed at once, never put off.)",
+    .composite = [](const Tensor& x) { return x.is_complex() ? conj_physical(x) : x; },
+}};
+
+OP_DEFINE(conj_physical){{
+    .doc = R"(The complex conjugate in memory of its own.)",
+    .infer = like_input,
+    .kernel = {cpu::conj_physical},
+    .vjp = [](const Tensor& g, const Tensor&, const Tensor&) { return Grads{conj(g)}; },
+    .pointwise = true,
+}};
+
+OP_DEFINE(resolve_conj){{
+    .doc = R"(The tensor itself: conjugation is never put off here.)",
+    .composite = [](const Tensor& x) { return x; },
+}};
+
+OP_DEFINE(resolve_neg){{
+    .doc = R"(The tensor itself: negation is never put off here.)",
+    .composite = [](const Tensor& x) { return x; },
+}};
+
+OP_DEFINE(positive){{
+    .doc = R"(The tensor itself, what ``+x`` is. Errors: RuntimeError for a bool tensor.)",
+    .composite =
+        [](const Tensor& x) {
+          check(x.dtype() != kBool, "The `+` operator, on a bool tensor is not supported.");
+          return x;
+        },
 }};
 
 }  // namespace rush

@@ -384,6 +384,15 @@ OP_DEFINE(real){{
     .composite = [](const Tensor& x) { return x.is_complex() ? select(view_as_real(x), -1, 0) : x; },
 }};
 
+OP_DEFINE(imag){{
+    .doc = R"(The imaginary part of a complex tensor as a view.)",
+    .composite =
+        [](const Tensor& x) {
+          check(x.is_complex(), "imag is not implemented for tensors with non-complex dtypes.");
+          return select(view_as_real(x), -1, 1);
+        },
+}};
+
 OP_DEFINE(view_as_itself){{
     .doc = R"(A view of the whole: another tensor on the same elements, with history.)",
     .composite = [](const Tensor& x) { return alias(x, x.sizes(), x.strides(), x.storage_offset()); },
