@@ -8,9 +8,9 @@ from ._C import Tensor
 
 def functions():
     """Functions of the package that are Python over operators, by name; loaded with the first of them."""
-    from . import _functions
+    import importlib
 
-    return vars(_functions)
+    return vars(importlib.import_module("rushlight._functions"))  # `from . import` would ask the package for the name
 
 
 def _convert(result, cls):

@@ -62,7 +62,7 @@ def test_close(actual, expected):
             AssertionError,
             "The values for attribute 'shape' do not match: torch.Size([2])",
         ),
-        (torch.ones(2), torch.ones(2).double(), AssertionError, "The values for attribute 'dtype' do not match"),
+        (torch.ones(2), torch.ones(2, dtype=torch.float64), AssertionError, "The values for attribute 'dtype' do not match"),
         ([1], [1, 2], AssertionError, "The length of the sequences mismatch: 1 != 2"),
         (
             {"a": 1},
@@ -85,7 +85,7 @@ def test_messages(actual, expected, error, message):
 
 def test_options():
     assert_close(torch.tensor(NAN), torch.tensor(NAN), equal_nan=True)
-    assert_close(torch.ones(2), torch.ones(2).double(), check_dtype=False)
+    assert_close(torch.ones(2), torch.ones(2, dtype=torch.float64), check_dtype=False)
     assert_close(1.0, 1.5, rtol=0, atol=1)
     with pytest.raises(AssertionError, match="stride"):
         assert_close(torch.ones(2, 3), torch.ones(3, 2).t(), check_stride=True)
