@@ -694,6 +694,13 @@ PyObject* call_binary(std::string_view name, PyObject* a, PyObject* b) {
   });
 }
 
+/// Names that mean a dtype, a builtin or a subpackage where a module has them: such operators are methods only.
+bool is_method_only(std::string_view name) {
+  constexpr std::string_view names[] = {"bool", "int",    "long",   "short", "half", "bfloat16",
+                                        "float", "double", "cfloat", "cdouble", "cpu",  "cuda"};
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
 void add_operators(PyObject* module) {
   operator_type = reinterpret_cast<PyTypeObject*>(need(PyType_FromSpec(&operator_spec)));
   need(PyModule_AddObjectRef(module, "Operator", reinterpret_cast<PyObject*>(operator_type)));
@@ -706,7 +713,7 @@ void add_operators(PyObject* module) {
     const auto add = [&](const std::string& full, bool in_place) {
       const Object callable(make_operator(overloads, full, in_place));
       callables()[full] = reinterpret_cast<Operator*>(callable.get());
-      need(PyModule_AddObjectRef(module, full.c_str(), callable.get()));
+      if (!is_method_only(full)) need(PyModule_AddObjectRef(module, full.c_str(), callable.get()));
       // Methods that tensor_type.cpp wrote by hand stay.
       if (overloads[0]->schema->is_method() && full[0] != '_' &&
           !PyDict_GetItemString(tensor_type->tp_dict, full.c_str()))
