@@ -153,5 +153,6 @@ void add_autograd(PyObject* module);
 void add_conversions(PyObject* module);
 void add_random(PyObject* module);
 void add_optim(PyObject* module);
+void add_serialize(PyObject* module);
 
 }  // namespace rush::python
