@@ -62,7 +62,12 @@ def test_close(actual, expected):
             AssertionError,
             "The values for attribute 'shape' do not match: torch.Size([2])",
         ),
-        (torch.ones(2), torch.ones(2, dtype=torch.float64), AssertionError, "The values for attribute 'dtype' do not match"),
+        (
+            torch.ones(2),
+            torch.ones(2, dtype=torch.float64),
+            AssertionError,
+            "The values for attribute 'dtype' do not match",
+        ),
         ([1], [1, 2], AssertionError, "The length of the sequences mismatch: 1 != 2"),
         (
             {"a": 1},

@@ -128,6 +128,49 @@ void logaddexp2(Tensor& out, const Tensor& a, const Tensor& b);
 void xlogy(Tensor& out, const Tensor& x, const Tensor& y);
 void xlog1py(Tensor& out, const Tensor& x, const Tensor& y);
 
+// ---- special functions (special.cpp)
+void lgamma(Tensor& out, const Tensor& x);
+void digamma(Tensor& out, const Tensor& x);
+/// The schema has n before self.
+void polygamma(Tensor& out, int64_t n, const Tensor& x);
+void zeta(Tensor& out, const Tensor& x, const Tensor& q);
+/// Also modified_bessel_i0 and modified_bessel_i1.
+void i0(Tensor& out, const Tensor& x);
+void i1(Tensor& out, const Tensor& x);
+void i0e(Tensor& out, const Tensor& x);
+void i1e(Tensor& out, const Tensor& x);
+void bessel_j0(Tensor& out, const Tensor& x);
+void bessel_j1(Tensor& out, const Tensor& x);
+void bessel_y0(Tensor& out, const Tensor& x);
+void bessel_y1(Tensor& out, const Tensor& x);
+void modified_bessel_k0(Tensor& out, const Tensor& x);
+void modified_bessel_k1(Tensor& out, const Tensor& x);
+void scaled_modified_bessel_k0(Tensor& out, const Tensor& x);
+void scaled_modified_bessel_k1(Tensor& out, const Tensor& x);
+void spherical_bessel_j0(Tensor& out, const Tensor& x);
+void airy_ai(Tensor& out, const Tensor& x);
+void erfinv(Tensor& out, const Tensor& x);
+void erfcx(Tensor& out, const Tensor& x);
+void ndtr(Tensor& out, const Tensor& x);
+void ndtri(Tensor& out, const Tensor& x);
+void log_ndtr(Tensor& out, const Tensor& x);
+void igamma(Tensor& out, const Tensor& a, const Tensor& x);
+void igammac(Tensor& out, const Tensor& a, const Tensor& x);
+void entr(Tensor& out, const Tensor& x);
+void sinc(Tensor& out, const Tensor& x);
+void chebyshev_polynomial_t(Tensor& out, const Tensor& x, const Tensor& n);
+void chebyshev_polynomial_u(Tensor& out, const Tensor& x, const Tensor& n);
+void chebyshev_polynomial_v(Tensor& out, const Tensor& x, const Tensor& n);
+void chebyshev_polynomial_w(Tensor& out, const Tensor& x, const Tensor& n);
+void shifted_chebyshev_polynomial_t(Tensor& out, const Tensor& x, const Tensor& n);
+void shifted_chebyshev_polynomial_u(Tensor& out, const Tensor& x, const Tensor& n);
+void shifted_chebyshev_polynomial_v(Tensor& out, const Tensor& x, const Tensor& n);
+void shifted_chebyshev_polynomial_w(Tensor& out, const Tensor& x, const Tensor& n);
+void hermite_polynomial_h(Tensor& out, const Tensor& x, const Tensor& n);
+void hermite_polynomial_he(Tensor& out, const Tensor& x, const Tensor& n);
+void laguerre_polynomial_l(Tensor& out, const Tensor& x, const Tensor& n);
+void legendre_polynomial_p(Tensor& out, const Tensor& x, const Tensor& n);
+
 // ---- activations and their gradients (activations.cpp); g is the gradient at the result
 void relu(Tensor& out, const Tensor& x);
 void sigmoid(Tensor& out, const Tensor& x);

@@ -1,0 +1,329 @@
+// Special functions of double arguments (float and half results are rounded from them). They branch and iterate:
+// they are used rarely, and then accuracy counts for more than speed. DLMF is the NIST Digital Library of Mathematical
+// Functions, whose sections are cited.
+#pragma once
+#include <cmath>
+
+#include "kernels/math.h"
+
+namespace rush::formula::special {
+
+inline double lgamma(double x) {
+  int sign = 0;
+  return ::lgamma_r(x, &sign);
+}
+
+/// DLMF 5.11.2 after the recurrence 5.5.2; reflection 5.5.4.
+inline double digamma(double x) {
+  if (x == 0) return std::copysign(kInf, -x);
+  double shift = 0;
+  if (x < 0) {
+    const double fraction = x - std::trunc(x);
+    if (fraction == 0) return kNan;
+    shift = -kPi / std::tan(kPi * fraction);
+    x = 1 - x;
+  }
+  for (; x < 12; x += 1) shift -= 1 / x;
+  const double z = 1 / (x * x);
+  const double tail = z * poly(z, 1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760, 1.0 / 12);
+  return shift + (std::log(x) - 0.5 / x - tail);
+}
+
+/// Hurwitz' zeta function, the sum of (q + k)^-x: Euler and Maclaurin's formula, DLMF 25.11.5 and 2.10.1.
+inline double zeta(double x, double q) {
+  if (x == 1) return kInf;
+  if (!(x > 1)) return kNan;
+  if (q <= 0) {
+    if (q == std::floor(q)) return kInf;
+    if (x != std::floor(x)) return kNan;
+  }
+  double sum = 0, a = q;
+  for (int i = 0; i < 100000 && a < 12; ++i, a += 1) sum += std::pow(a, -x);
+  const double power = std::pow(a, -x);
+  sum += power * a / (x - 1) + 0.5 * power;
+  // B_2k / (2k)!
+  constexpr double ratio[] = {1.0 / 12,
+                              -1.0 / 720,
+                              1.0 / 30240,
+                              -1.0 / 1209600,
+                              1.0 / 47900160,
+                              -691.0 / 1307674368000.0,
+                              1.0 / 74724249600.0,
+                              -3617.0 / 10670622842880000.0};
+  double factor = power / a * x;
+  for (int k = 0; k < 8; ++k) {
+    sum += ratio[k] * factor;
+    factor *= (x + 2 * k + 1) * (x + 2 * k + 2) / (a * a);
+  }
+  return sum;
+}
+
+/// DLMF 5.15.1 and, for the trigamma function, the reflection 5.15.6.
+inline double polygamma(int64_t n, double x) {
+  if (n == 0) return digamma(x);
+  if (n == 1 && x < 0.5) {
+    const double s = std::sin(kPi * (x - std::trunc(x)));
+    return kPi * kPi / (s * s) - zeta(2, 1 - x);
+  }
+  return (n & 1 ? 1 : -1) * std::tgamma(double(n) + 1) * zeta(double(n) + 1, x);
+}
+
+// ---- Bessel functions
+
+/// I_nu(x) e^-x for nu = 0 or 1 and x >= 0: the power series DLMF 10.25.2, the expansion 10.40.1 from 30 on.
+inline double scaled_i(int nu, double x) {
+  if (x < 30) {
+    const double quarter = 0.25 * x * x;
+    double term = nu == 0 ? 1 : 0.5 * x, sum = term;
+    for (int k = 1; term > 1e-18 * sum; ++k) sum += term *= quarter / (double(k) * (k + nu));
+    return sum * std::exp(-x);
+  }
+  if (x == kInf) return 0;
+  double term = 1, sum = 1;
+  for (int k = 1; k < 60; ++k) {
+    const double odd = 2 * k - 1, next = term * (odd * odd - 4.0 * nu * nu) / (8 * k * x);
+    if (std::abs(next) < 1e-18 * sum || std::abs(next) > std::abs(term)) break;
+    sum += term = next;
+  }
+  return sum / std::sqrt(2 * kPi * x);
+}
+inline double i0e(double x) { return scaled_i(0, std::abs(x)); }
+inline double i1e(double x) { return std::copysign(scaled_i(1, std::abs(x)), x); }
+/// e^x in two halves, so that a result that is representable does not overflow on the way.
+inline double i0(double x) {
+  const double a = std::abs(x), e = std::exp(0.5 * a);
+  return a == kInf ? kInf : i0e(x) * e * e;
+}
+inline double i1(double x) {
+  const double a = std::abs(x), e = std::exp(0.5 * a);
+  return a == kInf ? x : i1e(x) * e * e;
+}
+
+/// K_nu(x) e^x: the integral DLMF 10.32.9 by the trapezoidal rule, which converges exponentially.
+inline double scaled_k(double nu, double x) {
+  if (is_nan(x) || x < 0) return kNan;
+  if (x == 0) return kInf;
+  if (x == kInf) return 0;
+  const double root = std::sqrt(x), step = root < 4 ? 0.175 : 0.7 / root;
+  double sum = 0.5;
+  for (int i = 1;; ++i) {
+    const double t = i * step, s = std::sinh(0.5 * t);
+    const double term = std::exp(-2 * x * s * s) * std::cosh(nu * t);
+    sum += term;
+    if (term < 1e-18 * sum && 2 * x * s * s > nu * t) return sum * step;
+  }
+}
+inline double k0e(double x) { return scaled_k(0, x); }
+inline double k1e(double x) { return scaled_k(1, x); }
+inline double k0(double x) { return scaled_k(0, x) * std::exp(-x); }
+inline double k1(double x) { return scaled_k(1, x) * std::exp(-x); }
+
+inline double j0(double x) { return ::j0(x); }
+inline double j1(double x) { return ::j1(x); }
+inline double y0(double x) { return x < 0 ? kNan : ::y0(x); }
+inline double y1(double x) { return x < 0 ? kNan : ::y1(x); }
+
+/// sin x / x, DLMF 10.49.3.
+inline double spherical_j0(double x) {
+  if (std::isinf(x)) return 0;
+  if (std::abs(x) < 0.5) {
+    const double z = x * x;
+    return poly(z, 1.0, -1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880, -1.0 / 39916800, 1.0 / 6227020800.0);
+  }
+  return std::sin(x) / x;
+}
+
+/// Near zero the Maclaurin series (DLMF 9.4.1); Bessel functions of order 1/3 (9.6.2, 9.6.6); for far negative
+/// arguments the expansion 9.7.9.
+inline double airy_ai(double x) {
+  if (is_nan(x)) return x;
+  if (x == kInf || x == -kInf) return 0;
+  if (std::abs(x) <= 2) {
+    constexpr double at_zero = 0.35502805388781723926, slope = 0.25881940379280679841;
+    const double cube = x * x * x;
+    double f = 1, g = x, f_sum = f, g_sum = g;
+    for (int k = 1; k < 20; ++k) {
+      f *= cube / ((3.0 * k - 1) * (3.0 * k));
+      g *= cube / ((3.0 * k) * (3.0 * k + 1));
+      f_sum += f;
+      g_sum += g;
+    }
+    return at_zero * f_sum - slope * g_sum;
+  }
+  const double a = std::abs(x), root = std::sqrt(a), arc = 2.0 / 3 * a * root;
+  if (x > 0) return arc > 745 ? 0 : std::sqrt(a / 3) / kPi * scaled_k(1.0 / 3, arc) * std::exp(-arc);
+  if (a < 9) return 0.5 * root * (std::cyl_bessel_j(1.0 / 3, arc) - std::cyl_neumann(1.0 / 3, arc) / std::sqrt(3.0));
+  // u_k / arc^k of DLMF 9.7.2, the even ones for the cosine and the odd ones for the sine.
+  double u = 1, even = 1, odd = 0;
+  for (int k = 1; k < 14; ++k) {
+    u *= (6.0 * k - 5) * (6.0 * k - 3) * (6.0 * k - 1) / (216.0 * k * (2.0 * k - 1) * arc);
+    const double sign = (k / 2) % 2 == 0 ? 1 : -1;
+    (k % 2 == 0 ? even : odd) += sign * u;
+  }
+  const double angle = arc - kPi / 4;
+  return (std::cos(angle) * even + std::sin(angle) * odd) / (std::sqrt(kPi) * std::sqrt(root));
+}
+
+// ---- the error function's relatives and the normal distribution
+
+/// e^(x^2) erfc(x).
+inline double erfcx(double x) {
+  if (is_nan(x)) return x;
+  if (x >= 0) return x == kInf ? 0 : erfcx_positive(x).hi;
+  return x < -27 ? kInf : (exp_dd(two_prod(x, x)) * Dd{2, 0} + -erfcx_positive(-x)).hi;
+}
+/// A first value for erfinv from w = -log(1 - x^2) (M. Giles, GPU Computing Gems 2 (2011) 109), as a factor of x.
+inline double erfinv_start(double w) {
+  if (w < 5) {
+    return poly(w - 2.5, 1.50140941, 0.246640727, -0.00417768164, -0.00125372503, 0.00021858087, -4.39150654e-06,
+                -3.5233877e-06, 3.43273939e-07, 2.81022636e-08);
+  }
+  return poly(std::sqrt(w) - 3, 2.83297682, 1.00167406, 0.00943887047, -0.0076224613, 0.00573950773, -0.00367342844,
+              0.00134934322, 0.000100950558, -0.000200214257);
+}
+/// The y >= 0 with erfc(y) = z, 0 < z <= 1/2: Newton's method for the logarithm.
+inline double erfc_inverse(double z) {
+  const double log_z = std::log(z), w = -log_z - std::log(2 - z);
+  double y = w < 16 ? erfinv_start(w) * (1 - z) : std::sqrt(w - 0.5 * std::log(kPi * w));
+  for (int i = 0; i < 4; ++i) {
+    const double scaled = erfcx(y);
+    y += (std::log(scaled) - y * y - log_z) * 0.88622692545275801365 * scaled;  // sqrt(pi) / 2
+  }
+  return y;
+}
+inline double erfinv(double x) {
+  const double a = std::abs(x);
+  if (!(a < 1)) return a == 1 ? std::copysign(kInf, x) : kNan;
+  if (a > 0.5) return std::copysign(erfc_inverse(1 - a), x);
+  double y = x * erfinv_start(-std::log1p(-x * x));
+  for (int i = 0; i < 2; ++i) {  // Halley's method
+    const double u = (erf(y) - x) * 0.88622692545275801365 * std::exp(y * y);
+    y -= u / (1 + y * u);
+  }
+  return y;
+}
+inline double ndtr(double x) { return 0.5 * erfc(-x * kSqrtHalf); }
+inline double ndtri(double p) {
+  if (!(p > 0 && p < 1)) return p == 0 ? -kInf : (p == 1 ? kInf : kNan);
+  constexpr double root = 1.41421356237309504880;
+  if (p < 0.25) return -root * erfc_inverse(2 * p);
+  if (p > 0.75) return root * erfc_inverse(2 * (1 - p));
+  return root * erfinv(2 * p - 1);
+}
+inline double log_ndtr(double x) {
+  const double t = x * kSqrtHalf;
+  return x < -1 ? std::log(0.5 * erfcx(-t)) - t * t : std::log1p(-0.5 * erfc(t));
+}
+
+// ---- the incomplete gamma functions
+
+/// x^a e^-x / Gamma(a + 1), without cancellation of large logarithms (DLMF 5.11.1 for a > 10).
+inline double gamma_density(double a, double x) {
+  if (a < 10) return std::exp(a * std::log(x) - x - lgamma(a + 1));
+  const double m = (x - a) / a, z = 1 / (a * a);
+  const double stirling = poly(z, 1.0 / 12, -1.0 / 360, 1.0 / 1260, -1.0 / 1680, 1.0 / 1188) / a;
+  return std::exp(a * (std::log1p(m) - m) - stirling) / std::sqrt(2 * kPi * a);
+}
+/// Lower (DLMF 8.11.4) or upper (8.9.2, by Lentz's method), whichever converges; the other is its complement.
+inline double incomplete_gamma(double a, double x, bool upper) {
+  if (is_nan(a) || is_nan(x) || a < 0 || x < 0) return kNan;
+  if (a == 0) return x > 0 ? (upper ? 0 : 1) : kNan;
+  if (x == 0) return upper ? 1 : 0;
+  if (a == kInf) return x == kInf ? kNan : (upper ? 1 : 0);
+  if (x == kInf) return upper ? 0 : 1;
+  constexpr int limit = 100000;
+  if (x < a + 1) {
+    double term = 1, sum = 1;
+    for (int k = 1; k < limit && term > 1e-17 * sum; ++k) sum += term *= x / (a + k);
+    const double lower = sum * gamma_density(a, x);
+    return upper ? 1 - lower : lower;
+  }
+  double b = x + 1 - a, c = 1e300, d = 1 / b, h = d;
+  for (int k = 1; k < limit; ++k) {
+    const double numerator = -k * (k - a);
+    b += 2;
+    d = numerator * d + b;
+    c = b + numerator / c;
+    d = 1 / (std::abs(d) < 1e-300 ? 1e-300 : d);
+    c = std::abs(c) < 1e-300 ? 1e-300 : c;
+    h *= d * c;
+    if (std::abs(d * c - 1) < 1e-16) break;
+  }
+  const double tail = h * a * gamma_density(a, x);
+  return upper ? tail : 1 - tail;
+}
+inline double igamma(double a, double x) { return incomplete_gamma(a, x, false); }
+inline double igammac(double a, double x) { return incomplete_gamma(a, x, true); }
+
+// ---- the rest
+
+/// -x log x.
+inline double entr(double x) { return is_nan(x) ? x : (x > 0 ? -x * std::log(x) : (x == 0 ? 0 : -kInf)); }
+/// sin(pi x) / (pi x).
+inline double sinc(double x) { return x == 0 ? 1 : std::sin(kPi * x) / (kPi * x); }
+
+// ---- orthogonal polynomials by their recurrences (DLMF 18.9.1, table 18.9.1); 0 for n < 0
+
+enum class Polynomial { T, U, V, W, H, He, L, P };
+
+template <Polynomial kind>
+double orthogonal(double x, double degree) {
+  if (is_nan(degree)) return kNan;
+  if (degree < 0) return 0;
+  const double n = std::trunc(degree);
+  double before = 1, now = 0;
+  switch (kind) {
+    case Polynomial::T:
+    case Polynomial::He:
+    case Polynomial::P:
+      now = x;
+      break;
+    case Polynomial::U:
+    case Polynomial::H:
+      now = 2 * x;
+      break;
+    case Polynomial::V:
+      now = 2 * x - 1;
+      break;
+    case Polynomial::W:
+      now = 2 * x + 1;
+      break;
+    case Polynomial::L:
+      now = 1 - x;
+      break;
+  }
+  if (n == 0) return before;
+  for (double k = 1; k < n && std::isfinite(now); ++k) {
+    double next = 0;
+    switch (kind) {
+      case Polynomial::T:
+      case Polynomial::U:
+      case Polynomial::V:
+      case Polynomial::W:
+        next = 2 * x * now - before;
+        break;
+      case Polynomial::H:
+        next = 2 * (x * now - k * before);
+        break;
+      case Polynomial::He:
+        next = x * now - k * before;
+        break;
+      case Polynomial::L:
+        next = ((2 * k + 1 - x) * now - k * before) / (k + 1);
+        break;
+      case Polynomial::P:
+        next = ((2 * k + 1) * x * now - k * before) / (k + 1);
+        break;
+    }
+    before = now;
+    now = next;
+  }
+  return now;
+}
+/// On [0, 1] instead of [-1, 1].
+template <Polynomial kind>
+double shifted(double x, double degree) {
+  return orthogonal<kind>(2 * x - 1, degree);
+}
+
+}  // namespace rush::formula::special
