@@ -129,45 +129,75 @@ namespace rush::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-// For each of `lines`: to[0, len) = from[0], from[step], ..., zero outside [range.lo, range.hi).
+// What a tap reads for a run of output positions, at most a panel's width of them: elements from + i * step for i in
+// range, and zeros elsewhere. The masks say the same for the vectors that are loaded: [step][vector].
 template <class T>
-HWY_NOINLINE void copy_lines(const T* from, int64_t from_line, int64_t step, T* to, int64_t to_line, int64_t lines,
-                             int64_t len, Range range) {
+struct TapRun {
+  using D = hn::ScalableTag<T>;
+  int64_t from;
+  Range range;
+  bool whole;
+  hn::Mask<D> masks[2][2];
+
+  void set_masks(int64_t step) {
+    constexpr int64_t N = kLanes<T>;
+    const auto up_to = [&](int64_t n)
+                           HWY_ATTR { return hn::FirstN(D(), static_cast<size_t>(std::clamp<int64_t>(n, 0, N))); };
+    for (int64_t s = 0; s < step; ++s)
+      for (int64_t v = 0; v < 2; ++v) {
+        const int64_t start = (v * step + s) * N;  // elements from here on, of which only each step-th counts
+        masks[s][v] = hn::AndNot(up_to(step * range.lo - start), up_to(step * (range.hi - 1) + 1 - start));
+      }
+  }
+};
+
+// Packs `len` columns (V vectors) of `depth` rows: row k is tap (first + k) % taps of the channel (first + k) / taps.
+// Unless `last`, what is written behind the columns will be written again.
+template <class T, int V, int kStep>
+HWY_NOINLINE void pack_run(const T* x, int64_t channel, const TapRun<T>* taps, int64_t tap_count, int64_t first,
+                           int64_t depth, int64_t len, bool last, T* out, int64_t width) {
   const hn::ScalableTag<T> d;
   constexpr int64_t N = kLanes<T>;
-  if (step > 2 || (!kHasMasks && (step == 2 || range.lo > 0 || range.hi < len || len % N != 0))) {
-    for (int64_t l = 0; l < lines; ++l, from += from_line, to += to_line) {
-      for (int64_t w = 0; w < range.lo; ++w) to[w] = T(0);
-      for (int64_t w = range.lo; w < range.hi; ++w) to[w] = from[w * step];
-      for (int64_t w = range.hi; w < len; ++w) to[w] = T(0);
-    }
-    return;
-  }
-  const auto first = [&](int64_t n)
-                         HWY_ATTR { return hn::FirstN(d, static_cast<size_t>(std::clamp<int64_t>(n, 0, N))); };
-  for (int64_t v = 0; v < len; v += N) {
-    const int64_t count = std::min(N, len - v), lo = range.lo - v, hi = range.hi - v;
-    T* out = to + v;
-    if (hi <= 0 || lo >= count) {
-      for (int64_t l = 0; l < lines; ++l, out += to_line) store_first(d, hn::Zero(d), out, count);
-    } else if (step == 1) {
-      const T* in = from + v;
-      if (lo <= 0 && hi >= N && count == N) {
-        for (int64_t l = 0; l < lines; ++l, in += from_line, out += to_line) hn::StoreU(hn::LoadU(d, in), d, out);
-      } else {
-        const auto mask = hn::AndNot(first(lo), first(hi)), whole = first(count);
-        for (int64_t l = 0; l < lines; ++l, in += from_line, out += to_line)
-          hn::BlendedStore(hn::MaskedLoad(mask, d, in), whole, d, out);
-      }
+  const T* from = x + first / tap_count * channel;
+  const auto columns = hn::FirstN(d, static_cast<size_t>(len - (V - 1) * N));
+  for (int64_t k = 0, tap = first % tap_count; k < depth; ++k, out += width) {
+    const TapRun<T>& run = taps[tap];
+    const T* in = from + run.from;
+    // For the next panel: these are more streams than the hardware follows.
+#pragma GCC unroll 2
+    for (int v = 0; v < V; ++v) hwy::Prefetch(in + kPanel<T> + v * N);
+    if (kStep == 1 && run.whole) {
+#pragma GCC unroll 2
+      for (int v = 0; v < V; ++v) hn::StoreU(hn::LoadU(d, in + v * N), d, out + v * N);
     } else {
-      const T* in = from + 2 * v;
-      const auto low = hn::AndNot(first(2 * lo), first(2 * hi - 1));
-      const auto high = hn::AndNot(first(2 * lo - N), first(2 * hi - 1 - N)), whole = first(count);
-      for (int64_t l = 0; l < lines; ++l, in += from_line, out += to_line) {
-        const auto a = hn::MaskedLoad(low, d, in), b = hn::MaskedLoad(high, d, in + N);
-        hn::BlendedStore(hn::ConcatEven(d, b, a), whole, d, out);
+#pragma GCC unroll 2
+      for (int v = 0; v < V; ++v) {
+        auto value = hn::MaskedLoad(run.masks[0][v], d, in + v * kStep * N);
+        if (kStep == 2) value = hn::ConcatEven(d, hn::MaskedLoad(run.masks[1][v], d, in + (v * kStep + 1) * N), value);
+        if (v == V - 1 && last) {
+          hn::BlendedStore(value, columns, d, out + v * N);
+        } else {
+          hn::StoreU(value, d, out + v * N);
+        }
       }
     }
+    if (++tap == tap_count) {
+      tap = 0;
+      from += channel;
+    }
+  }
+}
+
+// The same for any step, without masks.
+template <class T>
+HWY_NOINLINE void pack_run_by_element(const T* x, int64_t channel, const TapRun<T>* taps, int64_t tap_count,
+                                      int64_t first, int64_t depth, int64_t step, int64_t len, T* out, int64_t width) {
+  for (int64_t k = 0; k < depth; ++k, out += width) {
+    const auto& [from, range, whole, masks] = taps[(first + k) % tap_count];
+    const T* in = x + (first + k) / tap_count * channel + from;
+    for (int64_t w = 0; w < range.lo; ++w) out[w] = T(0);
+    for (int64_t w = range.lo; w < range.hi; ++w) out[w] = in[w * step];
+    for (int64_t w = range.hi; w < len; ++w) out[w] = T(0);
   }
 }
 
@@ -180,23 +210,32 @@ struct Patches {
 
   void pack(int64_t k0, int64_t depth, int64_t j0, int64_t valid, int64_t width, T* out) const {
     const auto& [source, grid, step, offsets, taps] = gather;
+    constexpr int64_t N = kLanes<T>;
     const auto tap_count = static_cast<int64_t>(offsets.size());
-    const int64_t pixels = volume(grid);
+    const bool masked = kHasMasks && step[2] <= 2;
+    TapRun<T>* const runs = scratch<TapRun<T>>(Scratch::gather, tap_count);
     for (int64_t col = 0; col < valid;) {
-      const int64_t n = (j0 + col) / pixels, q = (j0 + col) % pixels;
+      const int64_t pixels = volume(grid), n = (j0 + col) / pixels, q = (j0 + col) % pixels;
       const int64_t qz = q / (grid[1] * grid[2]), qy = q / grid[2] % grid[1], qx = q % grid[2];
       const int64_t len = std::min(valid - col, grid[2] - qx);
-      const int64_t c0 = k0 / tap_count;
-      for (int64_t tap = 0; tap < tap_count; ++tap) {
-        const int64_t c = c0 * tap_count + tap < k0 ? c0 + 1 : c0, k = c * tap_count + tap;
-        if (k >= k0 + depth) continue;
-        const int64_t lines = (k0 + depth - k - 1) / tap_count + 1;
-        const int64_t z = qz * step[0] + offsets[tap][0], y = qy * step[1] + offsets[tap][1],
-                      x0 = qx * step[2] + offsets[tap][2];
-        Range range = inside(x0, step[2], source[2], len);
-        if (z < 0 || z >= source[0] || y < 0 || y >= source[1]) range = {0, 0};
-        copy_lines(x + n * image + c * channel + (z * source[1] + y) * source[2] + x0, channel, step[2],
-                   out + (k - k0) * width + col, tap_count * width, lines, len, range);
+      for (size_t tap = 0; tap < offsets.size(); ++tap) {
+        const int64_t z = qz * step[0] + offsets[tap][0], y = qy * step[1] + offsets[tap][1];
+        const int64_t x0 = qx * step[2] + offsets[tap][2];
+        const bool outside = z < 0 || z >= source[0] || y < 0 || y >= source[1];
+        const Range range = outside ? Range{0, 0} : inside(x0, step[2], source[2], len);
+        runs[tap].from = (z * source[1] + y) * source[2] + x0;
+        runs[tap].range = range;
+        runs[tap].whole = range.lo == 0 && range.hi == len && len % N == 0;
+        if (masked && !(step[2] == 1 && runs[tap].whole)) runs[tap].set_masks(step[2]);
+      }
+      const T* from = x + n * image;
+      if (masked) {
+        const bool last = col + ceil_div(len, N) * N > width;
+        const auto pack = step[2] == 1 ? (len <= N ? pack_run<T, 1, 1> : pack_run<T, 2, 1>)
+                                       : (len <= N ? pack_run<T, 1, 2> : pack_run<T, 2, 2>);
+        pack(from, channel, runs, tap_count, k0, depth, len, last, out + col, width);
+      } else {
+        pack_run_by_element(from, channel, runs, tap_count, k0, depth, step[2], len, out + col, width);
       }
       col += len;
     }
@@ -236,8 +275,11 @@ struct Padded {
         const int64_t sz = z + lowest[0], sy = y + lowest[1];
         Range range = inside(lowest[2], 1, source[2], size[2]);
         if (sz < 0 || sz >= source[0] || sy < 0 || sy >= source[1]) range = {0, 0};
-        copy_lines(from + (sz * source[1] + sy) * source[2] + lowest[2], 0, 1, to + z * plane + y * row, 0, 1, size[2],
-                   range);
+        T* const line = to + z * plane + y * row;
+        std::fill_n(line, range.lo, T(0));
+        std::copy_n(from + (sz * source[1] + sy) * source[2] + lowest[2] + range.lo, range.hi - range.lo,
+                    line + range.lo);
+        std::fill(line + range.hi, line + size[2], T(0));
       }
   }
   int64_t at(const Extent& offset) const {
@@ -245,46 +287,58 @@ struct Padded {
   }
 };
 
-// Elements 0, step, 2 * step ... as a vector.
-template <class D, class T = hn::TFromD<D>>
+// Elements 0, step, 2 * step ... as a vector. kStep is the step where it is 1 or 2, else 0.
+template <int kStep, class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> load_steps(D d, const T* from, int64_t step) {
-  if (step == 1) return hn::LoadU(d, from);
   constexpr int64_t N = kLanes<T>;
-  if (step == 2) return hn::ConcatEven(d, hn::LoadU(d, from + N), hn::LoadU(d, from));
+  if constexpr (kStep == 1) return hn::LoadU(d, from);
+  if constexpr (kStep == 2) return hn::ConcatEven(d, hn::LoadU(d, from + N), hn::LoadU(d, from));
   HWY_ALIGN T lanes[N];
   for (int64_t i = 0; i < N; ++i) lanes[i] = from[i * step];
   return hn::Load(d, lanes);
 }
 
-// Adds to each of `count` positions of a row the taps of one padded plane.
+// One row of a depthwise convolution: `count` positions, each the sum over `taps` of weight times the element at[tap]
+// from its place in the padded planes.
 template <class T>
-HWY_NOINLINE void add_taps(const T* plane, const int64_t* at, const T* w, int64_t taps, int64_t step, int64_t count,
-                           T* sums) {
+struct DepthwiseRow {
+  const T* planes;
+  const int64_t* at;
+  const T* weights;
+  int64_t taps, step, count;
+  T bias;
+};
+
+template <class T, int kStep, int V>
+HWY_INLINE void depthwise_vectors(const DepthwiseRow<T>& r, int64_t i, T* out) {
   const hn::ScalableTag<T> d;
   constexpr int64_t N = kLanes<T>;
-  int64_t i = 0;
-  for (; i + 2 * N < count; i += 4 * N) {
-    auto s0 = hn::LoadU(d, sums + i), s1 = hn::LoadU(d, sums + i + N), s2 = hn::LoadU(d, sums + i + 2 * N),
-         s3 = hn::LoadU(d, sums + i + 3 * N);
-    for (int64_t t = 0; t < taps; ++t) {
-      const T* from = plane + at[t] + i * step;
-      const auto weight = hn::Set(d, w[t]);
-      s0 = hn::MulAdd(load_steps(d, from, step), weight, s0);
-      s1 = hn::MulAdd(load_steps(d, from + N * step, step), weight, s1);
-      s2 = hn::MulAdd(load_steps(d, from + 2 * N * step, step), weight, s2);
-      s3 = hn::MulAdd(load_steps(d, from + 3 * N * step, step), weight, s3);
+  hn::Vec<decltype(d)> sums[V];
+#pragma GCC unroll 4
+  for (int v = 0; v < V; ++v) sums[v] = hn::Set(d, r.bias);
+  for (int64_t t = 0; t < r.taps; ++t) {
+    const T* from = r.planes + r.at[t] + i * r.step;
+    const auto weight = hn::Set(d, r.weights[t]);
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v)
+      sums[v] = hn::MulAdd(load_steps<kStep>(d, from + v * N * r.step, r.step), weight, sums[v]);
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < V; ++v) {
+    if (i + (v + 1) * N <= r.count) {
+      hn::StoreU(sums[v], d, out + i + v * N);
+    } else if (i + v * N < r.count) {
+      store_first(d, sums[v], out + i + v * N, r.count - i - v * N);
     }
-    hn::StoreU(s0, d, sums + i);
-    hn::StoreU(s1, d, sums + i + N);
-    hn::StoreU(s2, d, sums + i + 2 * N);
-    hn::StoreU(s3, d, sums + i + 3 * N);
   }
-  for (; i < count; i += N) {
-    auto s = hn::LoadU(d, sums + i);
-    for (int64_t t = 0; t < taps; ++t)
-      s = hn::MulAdd(load_steps(d, plane + at[t] + i * step, step), hn::Set(d, w[t]), s);
-    hn::StoreU(s, d, sums + i);
-  }
+}
+
+template <class T, int kStep>
+HWY_NOINLINE void depthwise_row(const DepthwiseRow<T>& r, T* out) {
+  constexpr int64_t N = kLanes<T>;
+  int64_t i = 0;
+  for (; i + 2 * N < r.count; i += 4 * N) depthwise_vectors<T, kStep, 4>(r, i, out);
+  for (; i < r.count; i += N) depthwise_vectors<T, kStep, 1>(r, i, out);
 }
 
 // Output channel c of image n sums over `per` source channels, from c * per / mult on, each with its own taps.
@@ -295,13 +349,17 @@ void depthwise(const Arguments<T>& a, const Gather& g, int64_t channels, int64_t
   const Padded<T> padded(g);
   const auto taps = static_cast<int64_t>(g.taps.size());
   const int64_t kernel = volume(a.conv.kernel), source = volume(g.source), source_channels = channels * per / mult;
-  std::vector<int64_t> at(g.taps.size());
-  for (size_t t = 0; t < at.size(); ++t) at[t] = padded.at(g.offsets[t]);
   const int64_t width = g.grid[2], work = volume(g.grid) * std::max<int64_t>(1, taps * per);
+  std::vector<int64_t> at;
+  for (int64_t s = 0; s < per; ++s)
+    for (const Extent& offset : g.offsets) at.push_back(s * padded.numel() + padded.at(offset));
+  const auto run_row = g.step[2] == 1   ? depthwise_row<T, 1>
+                       : g.step[2] == 2 ? depthwise_row<T, 2>
+                                        : depthwise_row<T, 0>;
   parallel_for(0, a.conv.batch * channels, std::max<int64_t>(1, (1 << 16) / work), [&](int64_t lo, int64_t hi) {
     T* const planes = scratch<T>(Scratch::gather, per * padded.numel());
     T* const weights = scratch<T>(Scratch::operand, per * taps);
-    T* const sums = scratch<T>(Scratch::c, width + 4 * kLanes<T>);
+    T* const sums = scratch<T>(Scratch::c, width);
     for (int64_t item = lo; item < hi; ++item) {
       const int64_t n = item / channels, c = item % channels, first = c * per / mult;
       for (int64_t s = 0; s < per; ++s) {
@@ -309,14 +367,14 @@ void depthwise(const Arguments<T>& a, const Gather& g, int64_t channels, int64_t
         const int64_t owner = per == 1 ? c : first + s;  // the output channel of the convolution: the weight's row
         for (int64_t t = 0; t < taps; ++t) weights[s * taps + t] = a.w[owner * kernel + g.taps[static_cast<size_t>(t)]];
       }
+      DepthwiseRow<T> row{planes, at.data(), weights, per * taps, g.step[2], width, a.bias ? a.bias[c] : T(0)};
       T* const out = place.data_ + n * place.image + c * place.channel;
       for (int64_t z = 0; z < g.grid[0]; ++z)
         for (int64_t y = 0; y < g.grid[1]; ++y) {
-          std::fill_n(sums, width + 4 * kLanes<T>, a.bias ? a.bias[c] : T(0));
-          for (int64_t s = 0; s < per; ++s)
-            add_taps(planes + s * padded.numel() + z * g.step[0] * padded.plane + y * g.step[1] * padded.row, at.data(),
-                     weights + s * taps, taps, g.step[2], width, sums);
+          row.planes = planes + z * g.step[0] * padded.plane + y * g.step[1] * padded.row;
           T* const to = out + place.offset((z * g.grid[1] + y) * width);
+          run_row(row, place.stride[2] == 1 ? to : sums);
+          if (place.stride[2] == 1) continue;
           for (int64_t x = 0; x < width; ++x) to[x * place.stride[2]] = sums[x];
         }
     }
@@ -324,19 +382,20 @@ void depthwise(const Arguments<T>& a, const Gather& g, int64_t channels, int64_t
 }
 
 // sum of a[i] * b[i * step], lane by lane, added to `sum`.
-template <class D, class T = hn::TFromD<D>>
+template <int kStep, class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> add_dot(D d, const T* a, const T* b, int64_t step, int64_t count, hn::Vec<D> sum) {
   constexpr int64_t N = kLanes<T>;
   int64_t i = 0;
-  for (; i + N <= count; i += N) sum = hn::MulAdd(hn::LoadU(d, a + i), load_steps(d, b + i * step, step), sum);
+  for (; i + N <= count; i += N) sum = hn::MulAdd(hn::LoadU(d, a + i), load_steps<kStep>(d, b + i * step, step), sum);
   if (i < count) {
     const auto rest = hn::FirstN(d, static_cast<size_t>(count - i));
-    sum = hn::MulAdd(load_first(d, a + i, count - i), hn::IfThenElseZero(rest, load_steps(d, b + i * step, step)), sum);
+    const auto steps = hn::IfThenElseZero(rest, load_steps<kStep>(d, b + i * step, step));
+    sum = hn::MulAdd(load_first(d, a + i, count - i), steps, sum);
   }
   return sum;
 }
 
-template <class T>
+template <class T, int kStep>
 HWY_NOINLINE void depthwise_weight(const Arguments<T>& a, const Gather& g, int64_t lo, int64_t hi) {
   const hn::ScalableTag<T> d;
   constexpr int64_t N = kLanes<T>;
@@ -356,7 +415,8 @@ HWY_NOINLINE void depthwise_weight(const Arguments<T>& a, const Gather& g, int64
           for (int64_t t = 0; t < taps; ++t) {
             const T* from = plane + z * g.step[0] * padded.plane + y * g.step[1] * padded.row +
                             padded.at(g.offsets[static_cast<size_t>(t)]);
-            hn::StoreU(add_dot(d, grad, from, g.step[2], g.grid[2], hn::LoadU(d, sums + t * N)), d, sums + t * N);
+            hn::StoreU(add_dot<kStep>(d, grad, from, g.step[2], g.grid[2], hn::LoadU(d, sums + t * N)), d,
+                       sums + t * N);
           }
     }
     for (int64_t t = 0; t < taps; ++t) a.out[c * taps + t] = hn::GetLane(hn::SumOfLanes(d, hn::LoadU(d, sums + t * N)));
@@ -595,7 +655,9 @@ void backward_weight(const Arguments<T>& a) {
   if (c.batch == 0 || volume(c.output) == 0) {
     std::fill_n(a.out, c.out_channels * (c.in_channels / c.groups) * volume(c.kernel), T(0));
   } else if (is_depthwise(c)) {
-    parallel_for(0, c.out_channels, 1, [&](int64_t lo, int64_t hi) { depthwise_weight(a, gather, lo, hi); });
+    const int64_t step = gather.step[2];
+    const auto run = step == 1 ? depthwise_weight<T, 1> : step == 2 ? depthwise_weight<T, 2> : depthwise_weight<T, 0>;
+    parallel_for(0, c.out_channels, 1, [&](int64_t lo, int64_t hi) { run(a, gather, lo, hi); });
   } else if (c.in_channels > 0 && c.out_channels > 0) {
     weight_gradient(a, gather);
   }

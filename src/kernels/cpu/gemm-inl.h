@@ -312,12 +312,19 @@ HWY_NOINLINE void merge_tile(const T* tile, int64_t width, int64_t rows, int64_t
 template <class T, class Result>
 HWY_NOINLINE void add_bias(const Bias<T>& bias, const Result& result, int64_t i0, int64_t rows, int64_t j0,
                            int64_t cols) {
+  const hn::ScalableTag<T> d;
+  constexpr int64_t N = kLanes<T>;
   for (int64_t j = 0; j < cols;) {
     const int64_t run = std::min(result.run(j0 + j), cols - j);
     T* c = result.data() + i0 * result.row() + result.offset(j0 + j);
     for (int64_t i = 0; i < rows; ++i, c += result.row()) {
       const T row = bias.row ? bias.row[i0 + i] : T(0);
-      for (int64_t x = 0; x < run; ++x) c[x] += row + (bias.col ? bias.col[j0 + j + x] : T(0));
+      for (int64_t x = 0; x < run; x += N) {
+        const int64_t count = std::min(run - x, N);
+        auto v = hn::Add(load_first(d, c + x, count), hn::Set(d, row));
+        if (bias.col) v = hn::Add(v, load_first(d, bias.col + j0 + j + x, count));
+        store_first(d, v, c + x, count);
+      }
     }
     j += run;
   }
