@@ -17,6 +17,7 @@ import numpy as np
 
 import rushlight as torch
 from rushlight import nn
+from rushlight.utils.data import DataLoader, TensorDataset
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt  # noqa: E402 (the backend comes first)
@@ -42,13 +43,13 @@ class DigitNet(nn.Module):
 
 
 def load_digits():
-    """Images as (1797, 1, 8, 8) from 0 to 1, labels as (1797,), and the indices to train on and to test on."""
+    """The digits to train on and those held out, a fifth, as (image, label): images (1, 8, 8) with values from 0 to 1."""
     rows = torch.from_numpy(np.load(ROOT / "data" / "digits.npy"))
+    rows = rows[torch.randperm(len(rows))]
     images = rows[:, :64].float().view(-1, 1, 8, 8) / 16
     labels = rows[:, 64].long()
-    order = torch.randperm(len(rows))
     held_out = len(rows) // 5
-    return images, labels, order[held_out:], order[:held_out]
+    return TensorDataset(images[held_out:], labels[held_out:]), TensorDataset(images[:held_out], labels[:held_out])
 
 
 def progress(epoch, done, total, loss):
@@ -59,21 +60,21 @@ def progress(epoch, done, total, loss):
         print(f"epoch {epoch + 1:2}/{EPOCHS} |{bar:24}| loss {loss:.4f}", end=end, flush=True)
 
 
-def train(model, images, labels):
+def train(model, digits):
     """Returns the loss of every step."""
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=4, gamma=0.3)
+    loader = DataLoader(digits, batch_size=BATCH, shuffle=True)
     losses = []
     for epoch in range(EPOCHS):
         model.train()
-        batches = torch.randperm(len(images)).split(BATCH)
-        for step, batch in enumerate(batches):
-            loss = nn.functional.cross_entropy(model(images[batch]), labels[batch])
+        for step, (images, labels) in enumerate(loader):
+            loss = nn.functional.cross_entropy(model(images), labels)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
-            progress(epoch, step + 1, len(batches), sum(losses[-step - 1 :]) / (step + 1))
+            progress(epoch, step + 1, len(loader), sum(losses[-step - 1 :]) / (step + 1))
         schedule.step()
     return losses
 
@@ -122,14 +123,14 @@ def main():
     options.out.mkdir(parents=True, exist_ok=True)
 
     torch.manual_seed(0)
-    images, labels, train_on, test_on = load_digits()
-    test_images, test_labels = images[test_on], labels[test_on]
-    print(f"{len(train_on)} digits to train on, {len(test_on)} held out")
+    digits, held_out = load_digits()
+    test_images, test_labels = held_out.tensors
+    print(f"{len(digits)} digits to train on, {len(held_out)} held out")
 
     print("\nPython")
     model = DigitNet()
     start = time.perf_counter()
-    curves = {"Python": train(model, images[train_on], labels[train_on])}
+    curves = {"Python": train(model, digits)}
     seconds = time.perf_counter() - start
     predictions = predict(model, test_images)
     weights = options.out / "digits_python.pt"
