@@ -1,10 +1,13 @@
 // The extension module rushlight._C.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
 
 #include "module_base.h"
 #include "python.h"
 #include "rushlight/allocator.h"
 #include "rushlight/parallel.h"
+#include "rushlight/print.h"
 
 namespace nb = nanobind;
 
@@ -39,6 +42,20 @@ NB_MODULE(_C, m) {
   }
   m.def("get_num_threads", &num_threads, "Threads that operators use.");
   m.def("set_num_threads", &set_num_threads, nb::arg("n"), "Sets the number of threads that operators use.");
+  m.def(
+      "_print_options",
+      [] {
+        const PrintOptions& o = print_options();
+        return std::tuple(o.precision, o.threshold, o.edgeitems, o.linewidth, o.sci_mode);
+      },
+      "Precision, threshold, edgeitems, linewidth and sci_mode of printing.");
+  m.def(
+      "_set_print_options",
+      [](int precision, int64_t threshold, int64_t edgeitems, int64_t linewidth, std::optional<bool> sci_mode) {
+        print_options() = {precision, threshold, edgeitems, linewidth, sci_mode};
+      },
+      nb::arg("precision"), nb::arg("threshold"), nb::arg("edgeitems"), nb::arg("linewidth"),
+      nb::arg("sci_mode").none(), "Sets what _print_options() tells.");
   m.def("_memory_allocated", &cpu_memory_allocated, "Bytes of CPU memory in use by tensors.");
   m.def("_max_memory_allocated", &cpu_max_memory_allocated, "The most bytes of CPU memory in use so far.");
   m.def("_reset_peak_memory", &cpu_reset_peak, "Starts _max_memory_allocated() over.");

@@ -17,7 +17,8 @@ _LAZY = {
     **dict.fromkeys(("no_grad", "enable_grad", "set_grad_enabled", "inference_mode"), "autograd.grad_mode"),
     **dict.fromkeys(("save", "load"), "serialization"),
     **dict.fromkeys(("manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state"), "random"),
-    **dict.fromkeys(("finfo", "iinfo", "typename", "set_printoptions", "get_file_path"), "_info"),
+    **dict.fromkeys(("set_printoptions", "get_printoptions"), "_tensor_str"),
+    **dict.fromkeys(("finfo", "iinfo", "typename", "get_file_path"), "_info"),
 }
 _SUBPACKAGES = frozenset(
     ("autograd", "backends", "cuda", "fft", "hub", "jit", "linalg", "masked", "nn", "onnx", "optim", "random", "return_types",

@@ -691,7 +691,7 @@ DEFAULT = [
         ),
     ),
     (
-        "torch.ones(2, requires_grad=True)[0]",
+        "torch.ones(2, requires_grad=True).select(0, 0)",
         "tensor(1., grad_fn=<SelectBackward0>)",
     ),
     (
