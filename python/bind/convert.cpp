@@ -330,7 +330,10 @@ PyObject* make(PyObject* args, PyObject* kwargs, const char* format, bool share)
       return nullptr;
     Options options;
     if (dtype != Py_None) options.dtype = dtype_from(dtype);
-    if (device != Py_None) options.device = device_from(device);
+    if (device != Py_None)
+      options.device = device_from(device);
+    else if (default_device && !is_tensor(data))
+      options.device = default_device;
     options.requires_grad = requires_grad;
     if (!share) return wrap(placed(from_data(data, options.dtype), options));
     if (is_tensor(data)) {  // as_tensor: the tensor itself where nothing changes

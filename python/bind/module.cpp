@@ -31,6 +31,7 @@ NB_MODULE(_C, m) {
     py::add_random(m.ptr());
     py::add_optim(m.ptr());
     py::add_serialize(m.ptr());
+    py::add_tools(m.ptr());
     m.attr("ModuleBase") = nb::steal(py::need(py::make_module_base()));
     m.attr("OutOfMemoryError") = nb::steal(py::need(PyErr_NewExceptionWithDoc(
         "rushlight.OutOfMemoryError", "Raised when a device has no memory left.", PyExc_RuntimeError, nullptr)));

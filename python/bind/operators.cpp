@@ -369,6 +369,19 @@ bool parse(const OpInfo& op, const Call& call, Scratch& scratch, Value* values, 
       return refuse("takes ", s.positional, " positional argument", s.positional == 1 ? "" : "s", " but ", call.count,
                     call.count == 1 ? " was" : " were", " given");
     }
+    // meshgrid(x, y), einsum("ij,jk", x, y): trailing tensors stand for one list of them.
+    if (i + 1 == s.positional && s.args[i].kind == Kind::Tensors && is_tensor(call.args[i])) {
+      auto list = std::make_unique<std::vector<Tensor>>();
+      for (size_t k = i; k < call.count; ++k) {
+        if (!is_tensor(call.args[k])) return wrong_type(i, call.args[k], k + 1);
+        list->push_back(unwrap(call.args[k]));
+      }
+      values[i] = Value(Tensors(*list));
+      scratch.lists.push_back(std::move(list));
+      given |= 1u << i;
+      taken = i + 1;
+      break;
+    }
     // The first argument of a function is a tensor; numbers are taken where a tensor is met by another one.
     if (!to_value(call.args[i], s.args[i], i > 0, scratch, values[i])) return wrong_type(i, call.args[i], i + 1);
     given |= 1u << i;
@@ -393,6 +406,8 @@ bool parse(const OpInfo& op, const Call& call, Scratch& scratch, Value* values, 
     if (s.args[i].fallback.empty())
       return refuse("missing 1 required positional argument: \"", python_name(s, i), "\"");
     values[i] = op.defaults[i];
+    if (s.args[i].kind == Kind::OptDevice && default_device && !holds_tensors(s.args[0].kind))
+      values[i] = Value(*default_device);
   }
   return true;
 }
@@ -659,6 +674,18 @@ std::map<std::string, Operator*, std::less<>>& callables() {
   return map;
 }
 
+/// The type of the named tuple that an operator returns, for torch.return_types; None if it returns none.
+PyObject* result_type_function(PyObject*, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    for (const OpInfo* op : find_ops(text_of(name))) {
+      if (op->schema->returns != Returns::Tuple || op->schema->fields[0].empty()) continue;
+      return Object::borrow(reinterpret_cast<PyObject*>(result_type(*op))).release();
+    }
+    Py_RETURN_NONE;
+  });
+}
+PyMethodDef operator_functions[] = {{"_result_type", result_type_function, METH_O, nullptr}, {}};
+
 }  // namespace
 
 PyObject* find_callable(std::string_view name) {
@@ -696,13 +723,14 @@ PyObject* call_binary(std::string_view name, PyObject* a, PyObject* b) {
 
 /// Names that mean a dtype, a builtin or a subpackage where a module has them: such operators are methods only.
 bool is_method_only(std::string_view name) {
-  constexpr std::string_view names[] = {"bool", "int",    "long",   "short", "half", "bfloat16",
+  constexpr std::string_view names[] = {"bool",  "int",    "long",   "short",   "half", "bfloat16",
                                         "float", "double", "cfloat", "cdouble", "cpu",  "cuda"};
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
 void add_operators(PyObject* module) {
   operator_type = reinterpret_cast<PyTypeObject*>(need(PyType_FromSpec(&operator_spec)));
+  need(PyModule_AddFunctions(module, operator_functions));
   need(PyModule_AddObjectRef(module, "Operator", reinterpret_cast<PyObject*>(operator_type)));
   const auto list = all_ops();
   Object names(need(PyList_New(0)));

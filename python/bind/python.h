@@ -132,6 +132,9 @@ bool is_layout(PyObject* o);
 bool is_number(PyObject* o);
 Scalar number_from(PyObject* o);
 
+/// Where new tensors are put that no other tensor and no argument places; set by set_default_device (tools.cpp).
+extern std::optional<Device> default_device;
+
 // ---- operators (operators.cpp) ----
 
 /// Calls an operator by its overload set, as Python does: positional arguments, then keywords.
@@ -154,5 +157,6 @@ void add_conversions(PyObject* module);
 void add_random(PyObject* module);
 void add_optim(PyObject* module);
 void add_serialize(PyObject* module);
+void add_tools(PyObject* module);
 
 }  // namespace rush::python

@@ -135,7 +135,26 @@ PyObject* device_compare(PyObject* a, PyObject* b, int op) {
 PyObject* device_reduce(PyObject* o, PyObject*) {
   return Py_BuildValue("(O(s))", reinterpret_cast<PyObject*>(device_type), text(device_in(o)).c_str());
 }
-PyMethodDef device_methods[] = {{"__reduce__", device_reduce, METH_NOARGS, nullptr}, {}};
+// `with torch.device("meta"):` makes it the default device. What was before is kept on a stack.
+std::vector<std::optional<Device>> outer_defaults;
+PyObject* device_enter(PyObject* self, PyObject*) {
+  outer_defaults.push_back(default_device);
+  default_device = device_in(self);
+  Py_INCREF(self);
+  return self;
+}
+PyObject* device_exit(PyObject*, PyObject*) {
+  if (!outer_defaults.empty()) {
+    default_device = outer_defaults.back();
+    outer_defaults.pop_back();
+  }
+  Py_RETURN_NONE;
+}
+PyMethodDef device_methods[] = {
+    {"__reduce__", device_reduce, METH_NOARGS, nullptr},
+    {"__enter__", device_enter, METH_NOARGS, "Makes this the device of new tensors, until the with block ends."},
+    {"__exit__", device_exit, METH_VARARGS, nullptr},
+    {}};
 PyGetSetDef device_getset[] = {{"type", device_kind, nullptr, "\"cpu\", \"cuda\" or \"meta\".", nullptr},
                                {"index", device_index, nullptr, "The ordinal, None for the current device.", nullptr},
                                {}};

@@ -19,10 +19,13 @@ _LAZY = {
     **dict.fromkeys(("manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state"), "random"),
     **dict.fromkeys(("set_printoptions", "get_printoptions"), "_tensor_str"),
     **dict.fromkeys(("finfo", "iinfo", "typename", "get_file_path"), "_info"),
+    **dict.fromkeys(("nonzero", "unique_consecutive"), "_functions"),
+    **dict.fromkeys(("TypedStorage", "UntypedStorage"), "storage"),
 }
 _SUBPACKAGES = frozenset(
-    ("autograd", "backends", "cuda", "fft", "hub", "jit", "linalg", "masked", "nn", "onnx", "optim", "random", "return_types",
-     "serialization", "signal", "special", "testing", "utils", "quantization", "ao", "distributed", "profiler", "amp", "overrides", "types")
+    ("__config__", "amp", "ao", "autograd", "backends", "cuda", "distributed", "fft", "jit", "linalg", "masked", "nn",
+     "onnx", "optim", "overrides", "profiler", "quantization", "random", "return_types", "serialization", "signal",
+     "special", "storage", "testing", "types", "utils", "version")
 )  # fmt: skip
 
 inf = float("inf")
@@ -39,7 +42,7 @@ def is_tensor(obj):
 
 def is_storage(obj):
     """Whether `obj` is a storage object."""
-    return type(obj).__name__.endswith("Storage")
+    return type(obj).__name__ in ("TypedStorage", "UntypedStorage")
 
 
 def __getattr__(name):
@@ -56,6 +59,8 @@ def __getattr__(name):
         value = getattr(_C, name)
     else:
         value = _tensor.functions().get(name)
+        if value is None and name.endswith(("Tensor", "Storage")):
+            value = importlib.import_module(f"{__name__}._legacy").find(name)
         if value is None:
             raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     globals()[name] = value
@@ -65,6 +70,9 @@ def __getattr__(name):
 def __dir__():
     return sorted({*globals(), *_LAZY, *_SUBPACKAGES})
 
+
+for _name in _LAZY:  # the package's own stand before an operator of that name
+    globals().pop(_name, None)
 
 # Last, since these names hide Python's own: torch.float, torch.int, torch.bool ...
 globals().update(_C._dtype_aliases)

@@ -2,4 +2,305 @@
 
 from __future__ import annotations
 
-__all__ = []
+from . import _C
+
+__all__ = [
+    "are_deterministic_algorithms_enabled", "compile", "compiled_with_cxx11_abi", "get_autocast_dtype",
+    "get_default_device", "get_deterministic_debug_mode", "get_device_module", "get_float32_matmul_precision",
+    "get_num_interop_threads", "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
+    "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled", "istft", "nonzero",
+    "set_default_device", "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision",
+    "set_num_interop_threads", "set_warn_always", "stft", "to_dlpack", "unique", "unique_consecutive",
+    "use_deterministic_algorithms",
+]  # fmt: skip
+
+
+def nonzero(input, *, as_tuple=False, out=None):
+    """The indices of elements that are not zero.
+
+    An (n, ndim) int64 tensor, or with `as_tuple` one 1-d tensor for each dimension, as indexing takes them.
+    """
+    if as_tuple:
+        return _C.nonzero_numpy(input)
+    return _C.nonzero(input) if out is None else _C.nonzero(input, out=out)
+
+
+def _shortened(values, inverse, counts, return_inverse, return_counts):
+    if return_inverse and return_counts:
+        return values, inverse, counts
+    return (values, inverse) if return_inverse else (values, counts) if return_counts else values
+
+
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The different elements of a tensor, ascending, or the different slices along `dim`.
+
+    With `return_inverse` also, for each element of `input`, where its value is in the result; with `return_counts` also
+    how often each occurs. One tensor, or a tuple of what was asked for.
+    """
+    if dim is None:
+        found = _C._unique2(input, sorted, return_inverse, return_counts)
+    else:
+        found = _C.unique_dim(input, dim, sorted, return_inverse, return_counts)
+    return _shortened(*found, return_inverse, return_counts)
+
+
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    """Drops each element that equals the one before it (slices along `dim` if given); results as of unique()."""
+    found = _C._unique_consecutive(input, return_inverse, return_counts, dim)
+    return _shortened(*found, return_inverse, return_counts)
+
+
+def stft(
+    input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False,
+    onesided=None, return_complex=None, align_to_window=None,
+):  # fmt: skip
+    """The short-time Fourier transform: spectra of overlapping windows of a signal.
+
+    Shape: input (L) or (B, L); the result ([B,] frequencies, frames), complex, or with return_complex=False one
+    dimension more of size 2. `center` pads n_fft // 2 at both ends by `pad_mode`; `window` has win_length elements and
+    is centred in n_fft. `onesided` keeps the first n_fft // 2 + 1 frequencies, which is the default for real signals.
+    """
+    if return_complex is None:
+        if not input.is_complex() and (window is None or not window.is_complex()):
+            raise RuntimeError("stft requires the return_complex parameter be given for real inputs")
+        return_complex = True
+    hop_length = n_fft // 4 if hop_length is None else hop_length
+    win_length = n_fft if win_length is None else win_length
+    if input.dim() not in (1, 2):
+        raise RuntimeError(f"stft: expected a 1D or 2D tensor, but got {input.dim()}D")
+    if align_to_window is not None and center:
+        raise RuntimeError("stft: align_to_window should only be set when center = false")
+    if hop_length <= 0:
+        raise RuntimeError(f"stft: expected hop_length > 0, but got hop_length={hop_length}")
+    if not 0 < win_length <= n_fft:
+        raise RuntimeError(f"stft: expected 0 < win_length <= n_fft, but got win_length={win_length}, n_fft={n_fft}")
+    if window is not None and tuple(window.shape) != (win_length,):
+        raise RuntimeError(
+            f"stft: expected a 1D window tensor of size equal to win_length={win_length}, but got {tuple(window.shape)}"
+        )
+    signal = input if input.dim() == 2 else input.unsqueeze(0)
+    if center:
+        pad = n_fft // 2
+        signal = _C.pad(signal.unsqueeze(1), (pad, pad), pad_mode).squeeze(1)
+    if not 0 < n_fft <= signal.shape[-1]:
+        raise RuntimeError(f"stft: expected 0 < n_fft <= {signal.shape[-1]}, but got n_fft={n_fft}")
+    if window is not None and win_length < n_fft:
+        left = (n_fft - win_length) // 2
+        window = _C.pad(window, (left, n_fft - win_length - left))
+    frames = signal.unfold(-1, n_fft, hop_length)
+    if window is not None:
+        frames = frames * window
+    elif win_length < n_fft:
+        left = (n_fft - win_length) // 2
+        ones = _C.ones(win_length, dtype=input.dtype, device=input.device)
+        frames = frames * _C.pad(ones, (left, n_fft - win_length - left))
+    norm = "ortho" if normalized else "backward"
+    is_complex = frames.is_complex()
+    onesided = not is_complex if onesided is None else onesided
+    if onesided and is_complex:
+        raise RuntimeError("Cannot have onesided output if window or input is complex")
+    spectra = _C.fft_rfft(frames, norm=norm) if onesided else _C.fft_fft(frames, norm=norm)
+    spectra = spectra.transpose(-1, -2)
+    if input.dim() == 1:
+        spectra = spectra.squeeze(0)
+    return spectra if return_complex else _C.view_as_real(spectra)
+
+
+def istft(
+    input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None,
+    length=None, return_complex=False,
+):  # fmt: skip
+    """The inverse of stft(): the signal whose short-time spectra are nearest to `input` (least squares).
+
+    Overlapping windows are added and divided by the sum of the squared windows. RuntimeError where that sum is zero.
+    """
+    hop_length = n_fft // 4 if hop_length is None else hop_length
+    win_length = n_fft if win_length is None else win_length
+    if not input.is_complex():
+        raise RuntimeError("istft requires a complex-valued input tensor matching the output from stft")
+    if input.dim() not in (2, 3):
+        raise RuntimeError(f"istft: expected a tensor with 2 or 3 dimensions, but got {input.dim()}")
+    if input.numel() == 0:
+        raise RuntimeError("istft: input tensor cannot be empty")
+    if not 0 < hop_length <= win_length or win_length > n_fft:
+        raise RuntimeError(
+            f"istft: expected 0 < hop_length <= win_length <= n_fft, but got {hop_length}, {win_length} and {n_fft}"
+        )
+    onesided = input.shape[-2] != n_fft if onesided is None else onesided
+    frequencies = n_fft // 2 + 1 if onesided else n_fft
+    if input.shape[-2] != frequencies:
+        raise RuntimeError(
+            f"istft: expected the frequency dimension (second last) to be {frequencies} for n_fft={n_fft} and "
+            f"onesided={onesided}, but got {input.shape[-2]}"
+        )
+    real_dtype = input.real.dtype
+    if window is None:
+        window = _C.ones(win_length, dtype=real_dtype, device=input.device)
+    elif tuple(window.shape) != (win_length,):
+        raise RuntimeError(f"istft: invalid window shape {tuple(window.shape)}: it must have {win_length} elements")
+    if return_complex and onesided:
+        raise RuntimeError("cannot have onesided output if window or input is complex")
+    if not return_complex and window.is_complex():
+        raise RuntimeError("complex windows are incompatible with return_complex=False")
+    left = (n_fft - win_length) // 2
+    if win_length < n_fft:
+        window = _C.pad(window, (left, n_fft - win_length - left))
+    spectra = (input if input.dim() == 3 else input.unsqueeze(0)).transpose(-1, -2)
+    norm = "ortho" if normalized else "backward"
+    if onesided:
+        frames = _C.fft_irfft(spectra, n_fft, norm=norm)
+    else:
+        frames = _C.fft_ifft(spectra, norm=norm)
+        frames = frames if return_complex else frames.real
+    frames = frames * window
+    count = frames.shape[1]
+    total = n_fft + hop_length * (count - 1)
+    at = _C.arange(count, device=input.device).unsqueeze(1) * hop_length + _C.arange(n_fft, device=input.device)
+    at = at.reshape(-1)
+    signal = _C.zeros((frames.shape[0], total), dtype=frames.dtype, device=input.device)
+    signal = signal.index_add(1, at, frames.reshape(frames.shape[0], -1))
+    weight = _C.zeros(total, dtype=window.dtype, device=input.device)
+    weight = weight.index_add(0, at, (window * window).repeat(count))
+    start = n_fft // 2 if center else 0
+    stop = start + length if length is not None else total - n_fft // 2 if center else total
+    signal, weight = signal[:, start:stop], weight[start:stop]
+    if not bool((weight.abs() > 1e-11).all()):
+        raise RuntimeError("istft: window overlap add min: the windows do not cover every sample")
+    signal = signal / weight
+    if length is not None and signal.shape[1] < length:
+        signal = _C.pad(signal, (0, length - signal.shape[1]))
+    return signal.squeeze(0) if input.dim() == 2 else signal
+
+
+def compile(model=None, **_):
+    """Raises NotImplementedError: torch.compile comes with the JIT."""
+    raise NotImplementedError("torch.compile is not available yet: it comes with the JIT. Eager code runs as it is")
+
+
+def to_dlpack(tensor):
+    """A DLPack capsule over a tensor's memory."""
+    return tensor.__dlpack__()
+
+
+# ---- defaults ----
+
+
+def get_default_device():
+    """The device of new tensors that nothing else places."""
+    before = _C._set_default_device(None)
+    _C._set_default_device(before)
+    return _C.device("cpu") if before is None else before
+
+
+def set_default_device(device):
+    """Sets the device of new tensors that nothing else places; None is the CPU."""
+    _C._set_default_device(device)
+
+
+def set_default_tensor_type(t):
+    """Sets the default dtype by the name of a tensor type, "torch.DoubleTensor"."""
+    from ._legacy import dtype_of
+
+    _C.set_default_dtype(dtype_of(t))
+
+
+def get_device_module(device=None):
+    """The module of a device: torch.cuda for "cuda"."""
+    import importlib
+
+    kind = get_default_device().type if device is None else _C.device(device).type
+    return importlib.import_module(f"rushlight.{kind}")
+
+
+# ---- switches that are remembered ----
+
+_state = {"deterministic": False, "warn_only": False, "precision": "highest", "warn_always": False}
+
+
+def use_deterministic_algorithms(mode, *, warn_only=False):
+    """Asks for operators whose results do not differ from run to run. All of this library's are so on the CPU."""
+    _state.update(deterministic=bool(mode), warn_only=bool(mode) and warn_only)
+
+
+def are_deterministic_algorithms_enabled():
+    """Whether use_deterministic_algorithms(True) is on."""
+    return _state["deterministic"]
+
+
+def is_deterministic_algorithms_warn_only_enabled():
+    """Whether that is to warn only."""
+    return _state["warn_only"]
+
+
+_DEBUG_MODES = ("default", "warn", "error")
+
+
+def set_deterministic_debug_mode(debug_mode):
+    """use_deterministic_algorithms() by a word or number: "default" 0, "warn" 1, "error" 2."""
+    mode = _DEBUG_MODES.index(debug_mode) if debug_mode in _DEBUG_MODES else debug_mode
+    if not isinstance(mode, int):
+        raise RuntimeError(f"invalid value of debug_mode, expected one of {_DEBUG_MODES}, but got {debug_mode!r}")
+    use_deterministic_algorithms(mode > 0, warn_only=mode == 1)
+
+
+def get_deterministic_debug_mode():
+    """0, 1 or 2: see set_deterministic_debug_mode()."""
+    return (1 if _state["warn_only"] else 2) if _state["deterministic"] else 0
+
+
+def get_float32_matmul_precision():
+    """How exact float32 matrix products are: "highest", "high" or "medium"."""
+    return _state["precision"]
+
+
+def set_float32_matmul_precision(precision):
+    """Allows less exact float32 matrix products on devices that have them; the CPU always computes in float32."""
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError(f"{precision!r} is not one of 'highest', 'high' and 'medium'")
+    _state["precision"] = precision
+
+
+def set_warn_always(b):
+    """Whether warnings that come once are to come always."""
+    _state["warn_always"] = bool(b)
+
+
+def is_warn_always_enabled():
+    """What set_warn_always() set."""
+    return _state["warn_always"]
+
+
+def get_num_interop_threads():
+    """Threads that run independent operators side by side: 1, since operators are split over threads instead."""
+    return 1
+
+
+def set_num_interop_threads(n):
+    """Accepted where n > 0; see get_num_interop_threads()."""
+    if n <= 0:
+        raise RuntimeError(f"expected a positive number of threads, got {n}")
+
+
+def compiled_with_cxx11_abi():
+    """Whether std::string has the C++11 layout: always."""
+    return True
+
+
+def is_autocast_enabled(device_type="cuda"):
+    """Whether autocast is on: it is not available yet."""
+    return False
+
+
+def is_autocast_cpu_enabled():
+    """Whether autocast is on for the CPU: it is not available yet."""
+    return False
+
+
+def is_autocast_cache_enabled():
+    """Whether autocast keeps casts of parameters."""
+    return True
+
+
+def get_autocast_dtype(device_type):
+    """The dtype that autocast would cast to on a device."""
+    return _C.bfloat16 if device_type == "cpu" else _C.float16

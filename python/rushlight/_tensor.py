@@ -19,7 +19,11 @@ def _convert(result, cls):
         return result.as_subclass(cls)
     if isinstance(result, (tuple, list)):
         items = [_convert(item, cls) for item in result]
-        return type(result)(items) if type(result) in (tuple, list) or hasattr(type(result), "n_fields") else type(result)(*items)
+        return (
+            type(result)(items)
+            if type(result) in (tuple, list) or hasattr(type(result), "n_fields")
+            else type(result)(*items)
+        )
     return result
 
 
@@ -62,7 +66,9 @@ def __deepcopy__(self, memo):
 def __reduce_ex__(self, protocol):
     """Pickles as bytes, dtype and shape; strides are not kept."""
     if not self.is_leaf:
-        raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) can be pickled: call detach() first")
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) can be pickled: call detach() first"
+        )
     data = self.detach().contiguous()
     raw = bytes(memoryview(data.view(_C.uint8))) if data.dim() else bytes(memoryview(data.reshape(1).view(_C.uint8)))
     state = dict(self.__dict__)
@@ -105,9 +111,7 @@ def __contains__(self, element):
     """Whether any element equals `element`, a number or a tensor."""
     if isinstance(element, (Tensor, int, float, complex)):
         return bool((element == self).any().item())
-    raise RuntimeError(
-        f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
-    )
+    raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
 
 def __reversed__(self):
@@ -118,15 +122,147 @@ def __dir__(self):
     return sorted({*dir(type(self)), *self.__dict__})
 
 
+def _type(self, dtype=None, non_blocking=False, **_):
+    """The name of its type, "torch.FloatTensor"; given a dtype or such a name, the tensor as that."""
+    from . import _legacy
+
+    return _legacy.type_name(self) if dtype is None else self.to(_legacy.dtype_of(dtype))
+
+
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, **_):
+    """torch.tensor(data) with this tensor's dtype and device where none are given."""
+    dtype, device = dtype or self.dtype, device or self.device
+    if isinstance(data, Tensor):
+        return data.detach().to(device=device, dtype=dtype, copy=True).requires_grad_(requires_grad)
+    return _C.tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def new(self, *args, device=None):
+    """A tensor of this dtype and device: of the given sizes, or from data."""
+    if not args or all(isinstance(size, int) for size in args):
+        return _C.empty(args or (0,), dtype=self.dtype, device=device or self.device)
+    if isinstance(args[0], _C.Size):
+        return _C.empty(args[0], dtype=self.dtype, device=device or self.device)
+    return new_tensor(self, args[0], device=device)
+
+
+def nonzero(self, *, as_tuple=False):
+    """The indices of elements that are not zero, (n, ndim); or one 1-d tensor a dimension."""
+    return _C.nonzero_numpy(self) if as_tuple else _C.nonzero(self)
+
+
+def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """See torch.unique()."""
+    return functions()["unique"](self, sorted, return_inverse, return_counts, dim)
+
+
+def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None):
+    """See torch.unique_consecutive()."""
+    return functions()["unique_consecutive"](self, return_inverse, return_counts, dim)
+
+
+def stft(self, n_fft, *args, **kwargs):
+    """See torch.stft()."""
+    return functions()["stft"](self, n_fft, *args, **kwargs)
+
+
+def istft(self, n_fft, *args, **kwargs):
+    """See torch.istft()."""
+    return functions()["istft"](self, n_fft, *args, **kwargs)
+
+
+def untyped_storage(self):
+    """The bytes under this tensor, which its views share."""
+    from . import storage
+
+    return storage.of(self)
+
+
+def storage(self):
+    """The elements under this tensor, which its views share."""
+    from . import storage
+
+    return storage.TypedStorage(wrap_storage=storage.of(self), dtype=self.dtype)
+
+
+def is_set_to(self, tensor):
+    """Whether both are the same window on the same memory."""
+    return (
+        _C._storage_identity(self) == _C._storage_identity(tensor)
+        and self.storage_offset() == tensor.storage_offset()
+        and self.shape == tensor.shape
+        and self.stride() == tensor.stride()
+    )
+
+
+def is_shared(self):
+    """Whether other processes see the memory: they do not."""
+    return False
+
+
+def share_memory_(self):
+    """Raises NotImplementedError: memory is a process's own."""
+    raise NotImplementedError("share_memory_: memory shared between processes is not available")
+
+
+def pin_memory(self, device=None):
+    """Raises RuntimeError: page-locked memory needs a CUDA device."""
+    raise RuntimeError("pin_memory: no CUDA device is available")
+
+
+def apply_(self, callable):
+    """Replaces each element x by callable(x): one Python call an element. CPU only."""
+    if not self.is_cpu:
+        raise TypeError("apply_ is only implemented on CPU tensors")
+    values = [callable(value) for value in self.detach().reshape(-1).tolist()]
+    self.data.copy_(_C.tensor(values, dtype=self.dtype).reshape(self.shape))
+    return self
+
+
+def map_(self, tensor, callable):
+    """Replaces each element x by callable(x, y), where y is the element of `tensor`, which is expanded."""
+    if not self.is_cpu or not tensor.is_cpu:
+        raise TypeError("map_ is only implemented on CPU tensors")
+    if self.requires_grad:
+        raise RuntimeError("Can't call map_() on Variable that requires grad. Use var.detach().map_() instead.")
+    pairs = zip(self.reshape(-1).tolist(), tensor.detach().expand(self.shape).reshape(-1).tolist())
+    return self.copy_(_C.tensor([callable(x, y) for x, y in pairs], dtype=self.dtype).reshape(self.shape))
+
+
+def detach_(self):
+    """Cuts the history off in place: the tensor becomes a leaf that requires no gradient. Returns self."""
+    if self._is_view():
+        raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+    _C._drop_history(self)
+    return self
+
+
+def dim_order(self, ambiguity_check=False):
+    """Dimensions from the outermost in memory to the innermost."""
+    return tuple(sorted(range(self.dim()), key=lambda d: (-self.stride(d), d)))
+
+
+def module_load(self, other, assign=False):
+    """What load_state_dict puts in this tensor's place, made from the tensor in the state dict."""
+    return other.detach() if assign else self.copy_(other)
+
+
 def _install():
     names = (
         "__torch_function__", "__deepcopy__", "__reduce_ex__", "__array__", "__format__", "__complex__", "__contains__",
-        "__reversed__", "__dir__",
+        "__reversed__", "__dir__", "apply_", "detach_", "dim_order", "is_set_to", "is_shared", "istft", "map_",
+        "module_load", "new", "new_tensor", "nonzero", "pin_memory", "share_memory_", "stft", "storage",
+        "unique", "unique_consecutive", "untyped_storage",
     )  # fmt: skip
     for name in names:
         setattr(Tensor, name, globals()[name])
     Tensor.__rdiv__, Tensor.__div__, Tensor.__idiv__ = Tensor.__rtruediv__, Tensor.__truediv__, Tensor.__itruediv__
     Tensor.__array_priority__ = 1000
+    Tensor.type = _type
+    _type.__name__ = "type"
+    Tensor.name = property(lambda self: None, doc="None: tensors have no names.")
+    for backend in ("xla", "xpu", "mps", "ipu", "hpu", "mtia", "vulkan", "maia"):
+        setattr(Tensor, f"is_{backend}", False)
 
 
 _install()
