@@ -206,8 +206,9 @@ struct OpInfo;
 struct OpInfo {
   const Schema* schema;
   const char* doc;
-  void (*run)(const OpInfo&, const Value* args, Results& results);  // infer and kernel, or composite
-  Meta (*infer)(const OpInfo&, const Value* args);                  // of a single result; may be null
+  void (*run)(const OpInfo&, const Value* args, Results& results);            // infer and kernel, or composite
+  void (*run_composite)(const OpInfo&, const Value* args, Results& results);  // null if there is none
+  Meta (*infer)(const OpInfo&, const Value* args);                            // of a single result; may be null
   void (*run_into)(const OpInfo&, const Value* args, Tensor& out);  // the kernel alone, into `out`; may be null
   Grads (*vjp)(const OpInfo&, Tensors grads, Tensors results, const Value* args);
   uint32_t saved_args = 0, saved_shapes = 0, saved_results = 0;  // bit i: argument or result i
@@ -264,7 +265,7 @@ struct Def<S, std::index_sequence<I...>> {
   Metas (*infer)(arg<I>...) = nullptr;
   /// Fills results that arrive allocated.
   Kernels kernel = {};
-  /// The result in terms of other operators.
+  /// The result in terms of other operators. What runs where a gradient is needed and there is no vjp.
   Result (*composite)(arg<I>...) = nullptr;
   /// What the vjp reads, comma-separated: argument names, "name.shape" for a tensor's sizes and dtype only, "result".
   /// "self if other" keeps self only where other needs a gradient.
@@ -309,6 +310,7 @@ struct Entry<S, std::index_sequence<I...>> : OpInfo {
     schema = &sc;
     doc = d.doc;
     run = &run_thunk;
+    if (d.composite) run_composite = &composite_thunk;
     if constexpr (sc.returns == Returns::Tensor) {
       if (d.infer) infer = &infer_thunk;
       if (d.kernel.cpu) run_into = &into_thunk;
@@ -378,20 +380,25 @@ struct Entry<S, std::index_sequence<I...>> : OpInfo {
         }
       }
     } else if (d.composite) {
-      if constexpr (sc.returns == Returns::Tensor) {
-        out.tensors[0] = d.composite(Boxed<sc.args[I].kind>::get(args[I])...);
-      } else if constexpr (sc.returns == Returns::Tuple) {
-        auto results = d.composite(Boxed<sc.args[I].kind>::get(args[I])...);
-        for (size_t r = 0; r < sc.results; ++r) out.tensors[r] = std::move(results[r]);
-      } else if constexpr (sc.returns == Returns::List) {
-        out.list = d.composite(Boxed<sc.args[I].kind>::get(args[I])...);
-      } else if constexpr (sc.returns == Returns::Nothing) {
-        d.composite(Boxed<sc.args[I].kind>::get(args[I])...);
-      } else {
-        out.number = Scalar(d.composite(Boxed<sc.args[I].kind>::get(args[I])...));
-      }
+      composite_thunk(op, args, out);
     } else {
       raise_no_kernel(op, device_of(op, args));
+    }
+  }
+
+  static void composite_thunk(const OpInfo& op, const Value* args, Results& out) {
+    const D& d = def_of(op);
+    if constexpr (sc.returns == Returns::Tensor) {
+      out.tensors[0] = d.composite(Boxed<sc.args[I].kind>::get(args[I])...);
+    } else if constexpr (sc.returns == Returns::Tuple) {
+      auto results = d.composite(Boxed<sc.args[I].kind>::get(args[I])...);
+      for (size_t r = 0; r < sc.results; ++r) out.tensors[r] = std::move(results[r]);
+    } else if constexpr (sc.returns == Returns::List) {
+      out.list = d.composite(Boxed<sc.args[I].kind>::get(args[I])...);
+    } else if constexpr (sc.returns == Returns::Nothing) {
+      d.composite(Boxed<sc.args[I].kind>::get(args[I])...);
+    } else {
+      out.number = Scalar(d.composite(Boxed<sc.args[I].kind>::get(args[I])...));
     }
   }
 

@@ -54,7 +54,31 @@ inline constexpr auto compare_meta = [](const Tensor& a, const Tensor& b) { retu
 /// .infer of a function that gives floats for integers.
 inline constexpr auto floating_meta = [](const Tensor& x) { return like(x, to_floating(x.dtype())); };
 
-/// The gradient where there is none: undefined, which the engine takes for zero.
-inline const Tensor& no_grad_tensor() { return undefined_tensor; }
+inline constexpr auto floating_binary = [](const Tensor& a, const Tensor& b) {
+  const DType t = promote_tensors(a, b);
+  return pointwise_meta(to_floating(t), a, b);
+};
+/// .infer of a function of real numbers, integers included.
+inline constexpr auto like_real = [](const Tensor& x) {
+  check<NotImplementedError>(!x.is_complex(), "not implemented for '", scalar_name(x.dtype()), "': needs a real dtype");
+  return like(x);
+};
+/// .infer of a function of floating-point or complex numbers.
+inline constexpr auto floating_only = [](const Tensor& x) {
+  check<NotImplementedError>(!is_integral(x.dtype()), "not implemented for '", scalar_name(x.dtype()),
+                             "': needs a floating-point dtype");
+  return like(x);
+};
+/// .infer of a gradient operator: like the gradient and what it is the gradient of.
+inline constexpr auto backward_meta = [](const Tensor& g, const Tensor& x) {
+  return pointwise_meta(promote_tensors(g, x), x, g);
+};
+
+/// The conjugate, and so x itself for a real x: what products need in their gradients.
+inline Tensor conjugate(const Tensor& x) { return x.is_complex() ? conj_physical(x) : x; }
+
+inline constexpr double kPi = 3.141592653589793, kLn2 = 0.6931471805599453, kLn10 = 2.302585092994046,
+                        kTwoOverRootPi = 1.1283791670955126, kSeluAlpha = 1.6732632423543772,
+                        kSeluScale = 1.0507009873554805;
 
 }  // namespace rush

@@ -64,6 +64,28 @@ void record(const OpInfo& op, const Value* args, Results& out) {
     if (results[i].defined() && is_differentiable(results[i].dtype())) set_history(results[i], node, uint32_t(i));
 }
 
+/// Stands where a gradient would have to pass an operator that has none.
+struct NotDifferentiable final : Node {
+  explicit NotDifferentiable(const OpInfo& o) : op(o) {}
+  const OpInfo& op;
+  std::string name() const override { return "NotImplemented"; }
+  Grads apply(Grads) override { raise<NotImplementedError>("derivative for ", op.name(), " is not implemented"); }
+};
+
+void forbid_gradient(const OpInfo& op, const Value* args, Results& out) {
+  Ref<Node> node(new NotDifferentiable(op));
+  any_tensor(op, args, [&](const Tensor& t) {
+    node->edges.push_back(gradient_edge(t));
+    return false;
+  });
+  Tensor* results = out.count ? out.tensors : out.list.data();
+  const size_t n = out.count ? out.count : out.list.size();
+  for (size_t i = 0; i < n; ++i) {
+    node->results.push_back({results[i].sizes(), results[i].dtype(), results[i].device()});
+    if (is_differentiable(results[i].dtype())) set_history(results[i], node, uint32_t(i));
+  }
+}
+
 void check_written(const Tensor& self) {
   for (int64_t d = 0; d < self.dim(); ++d) {
     check(self.sizes()[d] <= 1 || self.strides()[d] != 0,
@@ -149,10 +171,16 @@ void raise_no_kernel(const OpInfo& op, Device device) {
 
 void dispatch(const OpInfo& op, const Value* args, Results& out) {
   named(op, [&] {
-    if (op.vjp && grad_enabled() && any_requires_grad(op, args))
-      record(op, args, out);
-    else
+    if (!grad_enabled() || !any_requires_grad(op, args)) {
       run(op, args, out);
+    } else if (op.vjp) {
+      record(op, args, out);
+    } else if (op.run_composite) {  // the operators inside record themselves
+      op.run_composite(op, args, out);
+    } else {
+      run(op, args, out);
+      if (!op.random) forbid_gradient(op, args, out);
+    }
   });
 }
 

@@ -38,7 +38,7 @@ Tensor embed(const Tensor& g, const Tensor& x, Window&& window) {
 struct Range {
   int64_t start, end;
 };
-Range clip(OptInt start, OptInt end, int64_t n) {
+Range clipped(OptInt start, OptInt end, int64_t n) {
   const auto bound = [n](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + n : i, 0, n); };
   const int64_t s = bound(start.value_or(0));
   return {s, std::max(s, bound(end.value_or(n)))};
@@ -247,7 +247,7 @@ OP_DEFINE(slice){{
           check<IndexError>(x.dim() > 0, "slice() cannot be applied to a 0-dim tensor.");
           check<ValueError>(step > 0, "step must be greater than zero");
           const int64_t d = wrap_dim(dim, x.dim());
-          const auto [s, e] = clip(start, end, x.sizes()[d]);
+          const auto [s, e] = clipped(start, end, x.sizes()[d]);
           Dims sizes = x.sizes(), strides = x.strides();
           sizes[d] = (e - s + step - 1) / step;
           const int64_t offset = x.storage_offset() + s * strides[d];
