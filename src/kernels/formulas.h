@@ -254,6 +254,22 @@ struct NextAfter {
     return std::nextafter(a, b);
   }
 };
+/// In float, on the numbers that the storage type H has.
+template <class H>
+struct NextAfterIn {
+  RUSH_FN float operator()(float a, float b) const {
+    if (is_nan(a) || is_nan(b)) return a + b;
+    if (a == b) return b;
+    if (a == 0) return copysign(float(H::from_bits(1)), b);
+    return H::from_bits(uint16_t(H(a).bits + ((b > a) == (a > 0) ? 1 : -1)));
+  }
+};
+struct SincComplex {
+  template <class T>
+  RUSH_FN T operator()(T x) const {
+    return x == T(0) ? T(1) : divide(std::sin(real_t<T>(kPi) * x), real_t<T>(kPi) * x);
+  }
+};
 struct Heaviside {
   template <class T>
   RUSH_FN T operator()(T x, T at_zero) const {
@@ -896,12 +912,12 @@ struct Elu {
 template <class T>
 struct EluGrad {
   T negative, positive, input;
-  RUSH_FN T operator()(T g, T x) const { return x <= 0 ? g * input * negative * exp(x * input) : g * positive; }
+  RUSH_FN T operator()(T g, T x) const { return x > 0 ? g * positive : g * input * negative * exp(x * input); }
 };
 template <class T>
 struct EluGradFromResult {
   T negative, positive, input;
-  RUSH_FN T operator()(T g, T y) const { return y <= 0 ? g * input * (y + negative) : g * positive; }
+  RUSH_FN T operator()(T g, T y) const { return y > 0 ? g * positive : g * input * (y + negative); }
 };
 struct Hardsigmoid {
   template <class T>
@@ -924,13 +940,13 @@ struct Hardswish {
 struct HardswishGrad {
   template <class T>
   RUSH_FN T operator()(T g, T x) const {
-    return x <= -3 ? T(0) : (x < 3 ? g * (x / 3 + T(0.5)) : g);
+    return x <= -3 ? T(0) : (x >= 3 ? g : g * (x / 3 + T(0.5)));
   }
 };
 template <class T>
 struct HardtanhGrad {
   T low, high;
-  RUSH_FN T operator()(T g, T x) const { return x <= low || x >= high ? T(0) : g; }
+  RUSH_FN T operator()(T g, T x) const { return x > low && x < high ? g : T(0); }
 };
 template <class T>
 struct LeakyRelu {
@@ -999,7 +1015,7 @@ struct Hardshrink {
 template <class T>
 struct ShrinkGrad {
   T lambd;
-  RUSH_FN T operator()(T g, T x) const { return x >= -lambd && x <= lambd ? T(0) : g; }
+  RUSH_FN T operator()(T g, T x) const { return x < -lambd || x > lambd ? g : T(0); }
 };
 template <class T>
 struct Threshold {
@@ -1020,7 +1036,7 @@ struct Tanhshrink {
 struct Softsign {
   template <class T>
   RUSH_FN T operator()(T x) const {
-    return x / (1 + abs(x));
+    return divide(x, T(1 + Abs()(x)));
   }
 };
 

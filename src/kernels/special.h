@@ -37,6 +37,7 @@ inline double zeta(double x, double q) {
     if (q == std::floor(q)) return kInf;
     if (x != std::floor(x)) return kNan;
   }
+  if (x == kInf || q == kInf) return q > 1 ? 0 : (q == 1 ? 1 : kInf);
   double sum = 0, a = q;
   for (int i = 0; i < 100000 && a < 12; ++i, a += 1) sum += std::pow(a, -x);
   const double power = std::pow(a, -x);
@@ -268,9 +269,8 @@ enum class Polynomial { T, U, V, W, H, He, L, P };
 
 template <Polynomial kind>
 double orthogonal(double x, double degree) {
-  if (is_nan(degree)) return kNan;
-  if (degree < 0) return 0;
   const double n = std::trunc(degree);
+  if (!(n >= 0 && n < 0x1p63)) return 0;  // NaN and infinity are no degrees, as in a conversion to int64
   double before = 1, now = 0;
   switch (kind) {
     case Polynomial::T:

@@ -115,7 +115,7 @@ void threshold(Tensor& out, const Tensor& x, Scalar threshold, Scalar value) {
 void threshold_backward(Tensor& out, const Tensor& g, const Tensor& x, Scalar threshold) {
   for_compute(Real{}, out.dtype(), [&]<class T>() { apply<T, T>(f::ThresholdGrad<T>{threshold.to<T>()}, out, g, x); });
 }
-void tanhshrink(Tensor& out, const Tensor& x) { map<f::Tanhshrink, Floating>(out.dtype(), out, x); }
-void softsign(Tensor& out, const Tensor& x) { map<f::Softsign, Floating>(out.dtype(), out, x); }
+void tanhshrink(Tensor& out, const Tensor& x) { map<f::Tanhshrink, FloatingOrComplex>(out.dtype(), out, x); }
+void softsign(Tensor& out, const Tensor& x) { map<f::Softsign, FloatingOrComplex>(out.dtype(), out, x); }
 
 }  // namespace rush::cpu

@@ -79,8 +79,9 @@ void atan2(Tensor& out, const Tensor& y, const Tensor& x) { map<f::Atan2, Floati
 void hypot(Tensor& out, const Tensor& a, const Tensor& b) { map<f::Hypot, Floating>(out.dtype(), out, a, b); }
 void copysign(Tensor& out, const Tensor& a, const Tensor& b) { map<f::CopySign, Floating>(out.dtype(), out, a, b); }
 void nextafter(Tensor& out, const Tensor& a, const Tensor& b) {
-  // The next number of the stored type; float16 and bfloat16 are stepped in their own bits.
-  if (is_half(out.dtype())) raise<NotImplementedError>("not implemented for '", scalar_name(out.dtype()), "'");
+  // The next number of the stored type, not of the one that is computed in.
+  if (out.dtype() == kFloat16) return apply<float, float>(f::NextAfterIn<Half>{}, out, a, b);
+  if (out.dtype() == kBFloat16) return apply<float, float>(f::NextAfterIn<BFloat16>{}, out, a, b);
   map<f::NextAfter, Floating>(out.dtype(), out, a, b);
 }
 void logaddexp(Tensor& out, const Tensor& a, const Tensor& b) {

@@ -3,6 +3,7 @@
 
 #include "kernels/cpu/pointwise.h"
 #include "kernels/cpu/tiles.h"
+#include "kernels/formulas.h"
 
 namespace rush::cpu {
 
@@ -70,7 +71,9 @@ void log_ndtr(Tensor& out, const Tensor& x) { one<s::log_ndtr>(out, x); }
 void igamma(Tensor& out, const Tensor& a, const Tensor& x) { two<s::igamma>(out, a, x); }
 void igammac(Tensor& out, const Tensor& a, const Tensor& x) { two<s::igammac>(out, a, x); }
 void entr(Tensor& out, const Tensor& x) { one<s::entr>(out, x); }
-void sinc(Tensor& out, const Tensor& x) { one<s::sinc>(out, x); }
+void sinc(Tensor& out, const Tensor& x) {
+  x.is_complex() ? map<formula::SincComplex, Complex>(out.dtype(), out, x) : one<s::sinc>(out, x);
+}
 
 void chebyshev_polynomial_t(Tensor& out, const Tensor& x, const Tensor& n) {
   two<s::orthogonal<Polynomial::T>>(out, x, n);
