@@ -4,7 +4,6 @@ import pytest
 
 import rushlight as torch
 
-
 DEFAULT = [
     (
         "torch.tensor(1)",
