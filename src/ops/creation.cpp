@@ -123,21 +123,6 @@ double bessel_i0(double x) {
   return sum;
 }
 
-void check_parts(const Tensor& a, const Tensor& b) {
-  check<TypeError>(!b.impl()->wrapped_number, "the second argument must be a Tensor, not a number");
-  for (const Tensor* t : {&a, &b})
-    check(is_floating(t->dtype()) && t->dtype() != kBFloat16,
-          "Expected both inputs to be Half, Float or Double tensors but got ", scalar_name(a.dtype()), " and ",
-          scalar_name(b.dtype()));
-  check(a.dtype() == b.dtype(), "Expected object of scalar type ", scalar_name(a.dtype()), " but got scalar type ",
-        scalar_name(b.dtype()), " for second argument");
-}
-
-constexpr auto parts_meta = [](const Tensor& a, const Tensor& b) {
-  check_parts(a, b);
-  return pointwise_meta(complex_of(a.dtype()), a, b);
-};
-
 }  // namespace
 
 OP_DEFINE(empty){{
@@ -348,29 +333,6 @@ OP_DEFINE(scalar_tensor){{
     .doc = R"(A 0-dim tensor with the value ``s``, of the default dtype unless another is named.)",
     .composite = [](Scalar s, OptDType dtype, OptLayout, OptDevice device, OptBool,
                     bool requires_grad) { return filled(make({}, dtype, device, requires_grad), s); },
-}};
-
-OP_DEFINE(complex_){{
-    .doc = R"(Complex numbers from their real and imaginary parts, which have one dtype: float16, float32 or float64.)",
-    .infer = parts_meta,
-    .kernel = {cpu::complex},
-    .vjp =
-        [](const Tensor& g, const Tensor&, const Tensor&, const Tensor&) {
-          return Grads{real(g), needs_grad(1) ? imag(g) : Tensor()};
-        },
-}};
-
-OP_DEFINE(polar){{
-    .doc = R"(Complex numbers from their absolute value and angle, which have one dtype: float32 or float64.)",
-    .infer = parts_meta,
-    .kernel = {cpu::polar},
-    .saves = "abs if angle, angle",
-    .vjp =
-        [](const Tensor& g, const Tensor&, const Tensor& size, const Tensor& angle) {
-          // z = r e^(i a): dz/dr = e^(i a), dz/da = i z.
-          const Tensor along = mul(conj(g), polar(ones_like(angle), angle));
-          return Grads{real(along), needs_grad(1) ? neg(mul(imag(along), size)) : Tensor()};
-        },
 }};
 
 OP_DEFINE(hann_window){{

@@ -793,28 +793,33 @@ OP_DEFINE(nan_to_num){{
     .pointwise = true,
 }};
 
-OP_DEFINE(where){{
-    .doc = R"(``input`` where ``condition`` is true, else ``other``, with broadcasting. Dtype: promoted.
+OP_DEFINE(where){
+    {
+        .doc = R"(``input`` where ``condition`` is true, else ``other``, with broadcasting. Dtype: promoted.
 
 Errors: RuntimeError unless condition is bool or uint8.)",
-    .infer =
-        [](const Tensor& condition, const Tensor& a, const Tensor& b) {
-          check(condition.dtype() == kBool || condition.dtype() == kUInt8,
-                "where expected condition to be a boolean tensor, but got a tensor with dtype ",
-                scalar_name(condition.dtype()));
-          return pointwise_meta(promote_tensors(a, b), a, b, condition);
-        },
-    .kernel = {[](Tensor& out, const Tensor& condition, const Tensor& a, const Tensor& b) {
-      cpu::where(out, condition.dtype() == kBool ? condition : cast(condition, kBool), a, b);
-    }},
-    .saves = "condition",
-    .vjp =
-        [](const Tensor& g, const Tensor&, const Tensor& condition, const Tensor&, const Tensor&) {
-          const Tensor zero = cast(Tensor(0), g.dtype());
-          return Grads{Tensor(), needs_grad(1) ? where(condition, g, zero) : Tensor(),
-                       needs_grad(2) ? where(condition, zero, g) : Tensor()};
-        },
-    .autocast = Autocast::widest,
-}};
+        .infer =
+            [](const Tensor& condition, const Tensor& a, const Tensor& b) {
+              check(condition.dtype() == kBool || condition.dtype() == kUInt8,
+                    "where expected condition to be a boolean tensor, but got a tensor with dtype ",
+                    scalar_name(condition.dtype()));
+              return pointwise_meta(promote_tensors(a, b), a, b, condition);
+            },
+        .kernel = {[](Tensor& out, const Tensor& condition, const Tensor& a, const Tensor& b) {
+          cpu::where(out, condition.dtype() == kBool ? condition : cast(condition, kBool), a, b);
+        }},
+        .saves = "condition",
+        .vjp =
+            [](const Tensor& g, const Tensor&, const Tensor& condition, const Tensor&, const Tensor&) {
+              const Tensor zero = cast(Tensor(0), g.dtype());
+              return Grads{Tensor(), needs_grad(1) ? where(condition, g, zero) : Tensor(),
+                           needs_grad(2) ? where(condition, zero, g) : Tensor()};
+            },
+        .autocast = Autocast::widest,
+    },
+    {
+        .doc = R"(The positions of the true elements: a vector for each dimension.)",
+        .composite = [](const Tensor& condition) { return nonzero_numpy(condition); },
+    }};
 
 }  // namespace rush

@@ -1,0 +1,295 @@
+// Sorting. Elements become unsigned keys of the same order (NaN last, both zeros equal), which are sorted together with
+// their indices: long rows by radix, 11 bits a pass and only the passes in which keys differ; short ones by comparison.
+// topk scans for what exceeds the k-th best so far, a block of 64 at a time.
+#include "kernels/cpu/sorting.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "kernels/cpu/pointwise.h"
+#include "rushlight/ops.h"
+#include "rushlight/parallel.h"
+
+namespace rush::cpu {
+
+namespace {
+
+template <size_t Bytes>
+struct Unsigned;
+template <>
+struct Unsigned<1> {
+  using type = uint8_t;
+};
+template <>
+struct Unsigned<2> {
+  using type = uint16_t;
+};
+template <>
+struct Unsigned<4> {
+  using type = uint32_t;
+};
+template <>
+struct Unsigned<8> {
+  using type = uint64_t;
+};
+template <class T>
+using Key = typename Unsigned<sizeof(T)>::type;
+
+/// An unsigned number that is ordered as the element is.
+template <class T>
+Key<T> key_of(T value) {
+  using K = Key<T>;
+  constexpr K sign = K(K(1) << (8 * sizeof(T) - 1));
+  K bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, uint8_t>) {
+    return bits;
+  } else if constexpr (std::is_integral_v<T>) {
+    return bits ^ sign;
+  } else {
+    // The exponent all ones and a fraction: NaN. All of them get the greatest key.
+    constexpr K infinity = std::is_same_v<T, double>     ? K(0x7ff0000000000000)
+                           : std::is_same_v<T, float>    ? K(0x7f800000)
+                           : std::is_same_v<T, BFloat16> ? K(0x7f80)
+                                                         : K(0x7c00);
+    const K magnitude = bits & K(~sign);
+    const K ordered = magnitude == 0 ? sign : (bits & sign) ? K(~bits) : K(bits | sign);
+    return magnitude > infinity ? K(~K(0)) : ordered;
+  }
+}
+
+/// A key and an index. Keys of up to 32 bits share a word with the index.
+struct Packed {
+  uint64_t word;
+  template <class K>
+  static Packed make(K key, int64_t index) {
+    return {uint64_t(key) << 32 | uint64_t(index)};
+  }
+  uint64_t key() const { return word >> 32; }
+  int64_t index() const { return int64_t(word & 0xffffffff); }
+  bool operator<(const Packed& o) const { return word < o.word; }
+};
+struct Wide {
+  uint64_t word;
+  int64_t place;
+  template <class K>
+  static Wide make(K key, int64_t index) {
+    return {uint64_t(key), index};
+  }
+  uint64_t key() const { return word; }
+  int64_t index() const { return place; }
+  bool operator<(const Wide& o) const { return word != o.word ? word < o.word : place < o.place; }
+};
+
+/// Room for n objects in memory of the caching allocator.
+template <class Item>
+struct Room {
+  explicit Room(int64_t n) : memory(allocate({{n * int64_t(sizeof(Item) / 8)}, kInt64})) {}
+  Item* data() { return static_cast<Item*>(memory.data_ptr()); }
+  Tensor memory;
+};
+
+constexpr int kDigit = 11;
+constexpr int64_t kBuckets = int64_t{1} << kDigit, kRadixFrom = 2048;
+
+/// Sorts n items by the low `bits` of their keys; the result is in the memory that is returned, one of the two.
+template <class Item>
+Item* radix_sort(Item* items, Item* other, int64_t n, int bits) {
+  const int passes = (bits + kDigit - 1) / kDigit;
+  std::vector<uint32_t> counts(size_t(passes * kBuckets), 0);
+  for (int64_t i = 0; i < n; ++i) {
+    uint64_t key = items[i].key();
+    for (int p = 0; p < passes; ++p, key >>= kDigit) ++counts[size_t(p * kBuckets) + (key & (kBuckets - 1))];
+  }
+  for (int p = 0; p < passes; ++p) {
+    uint32_t* count = counts.data() + p * kBuckets;
+    if (count[items[0].key() >> (p * kDigit) & (kBuckets - 1)] == n) continue;  // all alike here
+    std::exclusive_scan(count, count + kBuckets, count, uint32_t(0));
+    for (int64_t i = 0; i < n; ++i) other[count[items[i].key() >> (p * kDigit) & (kBuckets - 1)]++] = items[i];
+    std::swap(items, other);
+  }
+  return items;
+}
+
+template <class T, class Item>
+void sort_row(T* values, int64_t* indices, const T* row, int64_t n, bool descending, Item* items, Item* other) {
+  using K = Key<T>;
+  const K flip = descending ? K(~K(0)) : K(0);
+  for (int64_t i = 0; i < n; ++i) items[i] = Item::make(K(key_of(row[i]) ^ flip), i);
+  if (n < kRadixFrom)
+    std::sort(items, items + n);
+  else
+    items = radix_sort(items, other, n, 8 * int(sizeof(T)));
+  for (int64_t i = 0; i < n; ++i) indices[i] = items[i].index();
+  for (int64_t i = 0; i < n; ++i) values[i] = row[items[i].index()];
+}
+
+/// Runs f(values, indices, rows) with the dimension last and everything contiguous; copies the results back.
+template <class F>
+void with_rows(Tensor& values, Tensor& indices, const Tensor& x, int64_t dim, F&& f) {
+  if (x.dim() == 0 || dim == x.dim() - 1) return f(values, indices, contiguous(x.detach()));
+  const Tensor rows = contiguous(transpose(x.detach(), dim, -1));
+  Dims sizes = values.sizes();
+  std::swap(sizes[dim], sizes[sizes.size() - 1]);
+  Tensor v = allocate({sizes, values.dtype()}), i = allocate({sizes, kInt64});
+  f(v, i, rows);
+  copy(values, transpose(v, dim, -1));
+  copy(indices, transpose(i, dim, -1));
+}
+
+int64_t row_length(const Tensor& rows) { return rows.dim() ? rows.sizes().back() : 1; }
+
+}  // namespace
+
+void sort(Tensor& values, Tensor& indices, const Tensor& x, int64_t dim, bool descending) {
+  if (x.numel() == 0) return;
+  with_rows(values, indices, x, dim, [&](Tensor& v, Tensor& at, const Tensor& rows) {
+    const int64_t n = row_length(rows), count = rows.numel() / n;
+    for_real(x.dtype(), [&]<class T>() {
+      const auto work = [&]<class Item>() {
+        parallel_for(0, count, std::max<int64_t>(4096 / n, 1), [&](int64_t lo, int64_t hi) {
+          Room<Item> items(n), other(n < kRadixFrom ? 0 : n);
+          for (int64_t r = lo; r < hi; ++r)
+            sort_row(v.data<T>() + r * n, at.data<int64_t>() + r * n, rows.data<T>() + r * n, n, descending,
+                     items.data(), other.data());
+        });
+      };
+      check(n < int64_t(1) << 32, "sort: a dimension of ", n, " elements is too long");
+      if constexpr (sizeof(T) == 8)
+        work.template operator()<Wide>();
+      else
+        work.template operator()<Packed>();
+    });
+  });
+}
+
+namespace {
+
+/// The k smallest of n keys with their indices, in any order. Blocks without a key below the k-th best are skipped.
+template <class T, class Item>
+void smallest(const T* row, int64_t n, int64_t k, bool largest, std::vector<Item>& best) {
+  using K = Key<T>;
+  const K flip = largest ? K(~K(0)) : K(0);
+  const size_t room = size_t(std::max<int64_t>(4 * k, 256));
+  best.clear();
+  best.reserve(room + 64);
+  K limit = K(~K(0));
+  bool full = false;
+  const auto shrink = [&] {
+    std::nth_element(best.begin(), best.begin() + (k - 1), best.end());
+    best.resize(size_t(k));
+    limit = K(best[size_t(k - 1)].key());
+    full = true;
+  };
+  for (int64_t first = 0; first < n; first += 64) {
+    const int64_t end = std::min(n, first + 64);
+    if (full && end - first == 64) {
+      K keys[64];
+      for (int i = 0; i < 64; ++i) keys[i] = K(key_of(row[first + i]) ^ flip);
+      K any = 0;
+      for (int i = 0; i < 64; ++i) any |= K(keys[i] < limit);
+      if (!any) continue;
+      for (int i = 0; i < 64; ++i)
+        if (keys[i] < limit) best.push_back(Item::make(keys[i], first + i));
+    } else {
+      for (int64_t i = first; i < end; ++i) {
+        const K key = K(key_of(row[i]) ^ flip);
+        if (!full || key < limit) best.push_back(Item::make(key, i));
+      }
+    }
+    if (best.size() >= room) shrink();
+  }
+  if (int64_t(best.size()) > k) shrink();
+}
+
+template <class T>
+void topk_long_row(T* values, int64_t* indices, const T* row, int64_t n, int64_t k, bool largest) {
+  using Item = std::conditional_t<sizeof(T) == 8, Wide, Packed>;
+  std::vector<Item> best;
+  smallest<T, Item>(row, n, k, largest, best);
+  std::sort(best.begin(), best.end());
+  for (int64_t i = 0; i < k; ++i) {
+    indices[i] = best[size_t(i)].index();
+    values[i] = row[indices[i]];
+  }
+}
+
+/// Among equal elements this picks those that the standard library's selection does: what PyTorch's users see.
+template <class T>
+void topk_short_row(T* values, int64_t* indices, const T* row, int64_t n, int64_t k, bool largest, bool sorted) {
+  using C = std::conditional_t<is_half(dtype_of<T>), float, T>;
+  using Pair = std::pair<C, int64_t>;
+  std::vector<Pair> queue;
+  queue.resize(size_t(n));
+  for (int64_t i = 0; i < n; ++i) queue[size_t(i)] = {C(row[i]), i};
+  const auto is_nan = [](C v) { return v != v; };
+  const auto run = [&](auto before) {
+    if (k * 64 <= n) {
+      std::partial_sort(queue.begin(), queue.begin() + k, queue.end(), before);
+    } else {
+      std::nth_element(queue.begin(), queue.begin() + k - 1, queue.end(), before);
+      if (sorted) std::sort(queue.begin(), queue.begin() + k - 1, before);
+    }
+  };
+  if (largest)
+    run([&](const Pair& a, const Pair& b) { return (is_nan(a.first) && !is_nan(b.first)) || a.first > b.first; });
+  else
+    run([&](const Pair& a, const Pair& b) { return (!is_nan(a.first) && is_nan(b.first)) || a.first < b.first; });
+  for (int64_t i = 0; i < k; ++i) {
+    indices[i] = queue[size_t(i)].second;
+    values[i] = row[indices[i]];
+  }
+}
+
+}  // namespace
+
+void topk(Tensor& values, Tensor& indices, const Tensor& x, int64_t k, int64_t dim, bool largest, bool sorted) {
+  if (values.numel() == 0) return;
+  with_rows(values, indices, x, dim, [&](Tensor& v, Tensor& at, const Tensor& rows) {
+    const int64_t n = row_length(rows), count = rows.numel() / n;
+    for_real(x.dtype(), [&]<class T>() {
+      parallel_for(0, count, std::max<int64_t>(16384 / n, 1), [&](int64_t lo, int64_t hi) {
+        for (int64_t r = lo; r < hi; ++r) {
+          T* to = v.data<T>() + r * k;
+          int64_t* places = at.data<int64_t>() + r * k;
+          if (n >= 4096 && k * 8 <= n && n < int64_t(1) << 32)
+            topk_long_row(to, places, rows.data<T>() + r * n, n, k, largest);
+          else
+            topk_short_row(to, places, rows.data<T>() + r * n, n, k, largest, sorted);
+        }
+      });
+    });
+  });
+}
+
+std::vector<int64_t> sorted_rows(const Tensor& x) {
+  const int64_t rows = x.sizes()[0], columns = x.sizes()[1];
+  std::vector<int64_t> order(size_t(rows), 0);
+  std::iota(order.begin(), order.end(), int64_t(0));
+  for_real(x.dtype(), [&]<class T>() {
+    const T* data = x.data<T>();
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      for (int64_t c = 0; c < columns; ++c) {
+        const Key<T> p = key_of(data[a * columns + c]), q = key_of(data[b * columns + c]);
+        if (p != q) return p < q;
+      }
+      return false;
+    });
+  });
+  return order;
+}
+
+bool equal_rows(const Tensor& x, int64_t i, int64_t j) {
+  const int64_t columns = x.sizes()[1];
+  return for_all(x.dtype(), [&]<class T>() {
+    const T* data = x.data<T>();
+    using C = std::conditional_t<is_half(dtype_of<T>), float, T>;
+    for (int64_t c = 0; c < columns; ++c)
+      if (!(C(data[i * columns + c]) == C(data[j * columns + c]))) return false;
+    return true;
+  });
+}
+
+}  // namespace rush::cpu
