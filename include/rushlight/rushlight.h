@@ -4,6 +4,7 @@
 #include "rushlight/data.h"
 #include "rushlight/generator.h"
 #include "rushlight/indexing.h"
+#include "rushlight/nn.h"
 #include "rushlight/ops.h"
 #include "rushlight/optim.h"
 #include "rushlight/parallel.h"
