@@ -209,9 +209,15 @@ struct Simple {
     for (; r + 8 <= rows; r += 8, x += 8 * stride)
       for (int64_t c = 0; c < cols; ++c) {
         const T* q = x + c;
-        Lane l = F::step(F::zero(), q[0], p);
-        for (int k = 1; k < 8; ++k) l = F::step(l, q[k * stride], p);
-        a[c] = F::join(a[c], Acc(l));
+        if constexpr (std::is_same_v<Lane, Acc>) {
+          Lane l = a[c];
+          for (int k = 0; k < 8; ++k) l = F::step(l, q[k * stride], p);
+          a[c] = l;
+        } else {
+          Lane l = F::step(F::zero(), q[0], p);
+          for (int k = 1; k < 8; ++k) l = F::step(l, q[k * stride], p);
+          a[c] = F::join(a[c], Acc(l));
+        }
       }
     for (; r < rows; ++r, x += stride)
       for (int64_t c = 0; c < cols; ++c) a[c] = F::join(a[c], Acc(F::step(F::zero(), x[c], p)));

@@ -1,0 +1,315 @@
+// Rows are normalized where they lie in cache: a pass for the mean, one for the variance, one for the result. What
+// belongs to channels is one multiplication and addition for each element.
+#include "kernels/cpu/normalization.h"
+
+#include <memory>
+
+#include "rushlight/parallel.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/normalization.cpp"
+#include <hwy/foreach_target.h>
+//
+#include "kernels/cpu/lanes-inl.h"
+
+#ifndef RUSH_NORMALIZATION_CPP
+#define RUSH_NORMALIZATION_CPP
+namespace rush::cpu {
+namespace {
+/// What the typed kernels take: raw memory. Null where a tensor is not there.
+struct Rows {
+  int64_t rows, n;
+  const void *x, *weight, *bias;
+  void *y, *mean, *rstd;
+  double eps;
+  bool rms;
+};
+struct RowGrads {
+  int64_t rows, n;
+  const void *grad, *x, *mean, *rstd, *weight;
+  void *dx, *dweight, *dbias;
+};
+struct Channels {
+  int64_t batch, channels, size;
+  bool last;
+  const void *grad, *x, *a, *b, *c;
+  void *out, *sum, *dot;
+};
+constexpr int64_t kGrain = 16384;
+}  // namespace
+}  // namespace rush::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace rush::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+namespace m = formula;
+#define RUSH_INLINE_LAMBDA __attribute__((always_inline))
+
+template <class T>
+struct Moments {
+  T mean, rstd;
+};
+template <class T>
+Moments<T> moments(const T* x, int64_t n, double eps, bool rms) {
+  if (rms) {
+    const double square = lane_sum<T>(n, [&](int64_t i) RUSH_INLINE_LAMBDA { return x[i] * x[i]; });
+    return {T(0), T(1 / m::sqrt(square / double(n) + eps))};
+  }
+  const T mean = T(lane_sum<T>(n, [&](int64_t i) RUSH_INLINE_LAMBDA { return x[i]; }) / double(n));
+  const double spread = lane_sum<T>(n, [&](int64_t i) RUSH_INLINE_LAMBDA { return (x[i] - mean) * (x[i] - mean); });
+  return {mean, T(1 / m::sqrt(spread / double(n) + eps))};
+}
+
+template <class T>
+void layer_norm_rows(const Rows& p) {
+  const T *x = static_cast<const T*>(p.x), *w = static_cast<const T*>(p.weight), *b = static_cast<const T*>(p.bias);
+  parallel_for(0, p.rows, std::max<int64_t>(kGrain / p.n, 1), [&](int64_t lo, int64_t hi) {
+    for (int64_t r = lo; r < hi; ++r) {
+      const T* HWY_RESTRICT in = x + r * p.n;
+      T* HWY_RESTRICT out = static_cast<T*>(p.y) + r * p.n;
+      const auto [mean, rstd] = moments(in, p.n, p.eps, p.rms);
+      if (p.mean) static_cast<T*>(p.mean)[r] = mean;
+      static_cast<T*>(p.rstd)[r] = rstd;
+      if (w && b)
+        for (int64_t i = 0; i < p.n; ++i) out[i] = (in[i] - mean) * rstd * w[i] + b[i];
+      else if (w)
+        for (int64_t i = 0; i < p.n; ++i) out[i] = (in[i] - mean) * rstd * w[i];
+      else
+        for (int64_t i = 0; i < p.n; ++i) out[i] = (in[i] - mean) * rstd + (b ? b[i] : T(0));
+    }
+  });
+}
+
+template <class T>
+void layer_norm_grads(const RowGrads& p) {
+  const T *grad = static_cast<const T*>(p.grad), *x = static_cast<const T*>(p.x), *w = static_cast<const T*>(p.weight);
+  const T *means = static_cast<const T*>(p.mean), *rstds = static_cast<const T*>(p.rstd);
+  // The gradients of weight and bias: partial sums over blocks of rows, then their sum.
+  const int64_t block = std::max<int64_t>((p.rows + 15) / 16, 16), blocks = (p.rows + block - 1) / block;
+  const bool partial = p.dweight || p.dbias;
+  const std::unique_ptr<T[]> sums(partial ? new T[2 * blocks * p.n]() : nullptr);
+  parallel_for(0, blocks, std::max<int64_t>(kGrain / (block * p.n), 1), [&](int64_t lo, int64_t hi) {
+    for (int64_t k = lo; k < hi; ++k) {
+      T* HWY_RESTRICT dw = partial ? sums.get() + 2 * k * p.n : nullptr;
+      T* HWY_RESTRICT db = dw + p.n;
+      for (int64_t r = k * block; r < std::min(p.rows, (k + 1) * block); ++r) {
+        const T *HWY_RESTRICT g = grad + r * p.n, *HWY_RESTRICT in = x + r * p.n;
+        const T mean = means ? means[r] : T(0), rstd = rstds[r];
+        if (partial)
+          for (int64_t i = 0; i < p.n; ++i) {
+            dw[i] += g[i] * (in[i] - mean) * rstd;
+            db[i] += g[i];
+          }
+        if (!p.dx) continue;
+        T* HWY_RESTRICT out = static_cast<T*>(p.dx) + r * p.n;
+        const auto h = [&](int64_t i) RUSH_INLINE_LAMBDA { return w ? g[i] * w[i] : g[i]; };
+        const double dot = lane_sum<T>(p.n, [&](int64_t i) RUSH_INLINE_LAMBDA { return h(i) * (in[i] - mean); });
+        const T a = means ? T(lane_sum<T>(p.n, h) / double(p.n)) : T(0);
+        const T b = T(dot / double(p.n)) * rstd * rstd;
+        for (int64_t i = 0; i < p.n; ++i) out[i] = rstd * (h(i) - a - (in[i] - mean) * b);
+      }
+    }
+  });
+  for (int which = 0; which < 2; ++which) {
+    T* to = static_cast<T*>(which ? p.dbias : p.dweight);
+    if (!to) continue;
+    for (int64_t i = 0; i < p.n; ++i) to[i] = T(0);
+    for (int64_t k = 0; k < blocks; ++k) {
+      const T* from = sums.get() + (2 * k + which) * p.n;
+      for (int64_t i = 0; i < p.n; ++i) to[i] += from[i];
+    }
+  }
+}
+
+template <class T>
+void group_norm_rows(const Rows& p, int64_t group_channels, int64_t channels) {
+  const int64_t size = p.n / group_channels;
+  const T *w = static_cast<const T*>(p.weight), *b = static_cast<const T*>(p.bias);
+  parallel_for(0, p.rows, std::max<int64_t>(kGrain / p.n, 1), [&](int64_t lo, int64_t hi) {
+    for (int64_t r = lo; r < hi; ++r) {
+      const T* in = static_cast<const T*>(p.x) + r * p.n;
+      T* out = static_cast<T*>(p.y) + r * p.n;
+      const auto [mean, rstd] = moments(in, p.n, p.eps, false);
+      static_cast<T*>(p.mean)[r] = mean;
+      static_cast<T*>(p.rstd)[r] = rstd;
+      for (int64_t k = 0; k < group_channels; ++k) {
+        const int64_t channel = (r * group_channels + k) % channels;
+        const T scale = w ? rstd * w[channel] : rstd, shift = b ? b[channel] : T(0);
+        const T* HWY_RESTRICT from = in + k * size;
+        T* HWY_RESTRICT to = out + k * size;
+        for (int64_t i = 0; i < size; ++i) to[i] = (from[i] - mean) * scale + shift;
+      }
+    }
+  });
+}
+
+/// body(row, channel, offset) for each row of `size` elements of one channel, in any order.
+template <class F>
+void each_plane(const Channels& p, const F& body) {
+  const int64_t grain = std::max<int64_t>(kGrain / p.size, 1);
+  parallel_for(0, p.batch * p.channels, grain, [&](int64_t lo, int64_t hi) {
+    for (int64_t r = lo; r < hi; ++r) body(r % p.channels, r * p.size);
+  });
+}
+/// body(offset) for each row of one element of every channel.
+template <class F>
+void each_pixel(const Channels& p, const F& body) {
+  parallel_for(0, p.batch * p.size, std::max<int64_t>(kGrain / p.channels, 1), [&](int64_t lo, int64_t hi) {
+    for (int64_t r = lo; r < hi; ++r) body(r * p.channels);
+  });
+}
+
+template <class T>
+void affine(const Channels& p) {
+  const T *x = static_cast<const T*>(p.x), *a = static_cast<const T*>(p.a), *b = static_cast<const T*>(p.b);
+  T* out = static_cast<T*>(p.out);
+  if (p.last)
+    each_pixel(p, [&](int64_t at) {
+      const T* HWY_RESTRICT from = x + at;
+      T* HWY_RESTRICT to = out + at;
+      for (int64_t c = 0; c < p.channels; ++c) to[c] = from[c] * a[c] + b[c];
+    });
+  else
+    each_plane(p, [&](int64_t c, int64_t at) {
+      const T* HWY_RESTRICT from = x + at;
+      T* HWY_RESTRICT to = out + at;
+      const T scale = a[c], shift = b[c];
+      for (int64_t i = 0; i < p.size; ++i) to[i] = from[i] * scale + shift;
+    });
+}
+
+template <class T>
+void combine(const Channels& p) {
+  const T *grad = static_cast<const T*>(p.grad), *x = static_cast<const T*>(p.x);
+  const T *a = static_cast<const T*>(p.a), *b = static_cast<const T*>(p.b), *k = static_cast<const T*>(p.c);
+  T* out = static_cast<T*>(p.out);
+  if (p.last)
+    each_pixel(p, [&](int64_t at) {
+      const T *HWY_RESTRICT g = grad + at, *HWY_RESTRICT from = x + at;
+      T* HWY_RESTRICT to = out + at;
+      for (int64_t c = 0; c < p.channels; ++c) to[c] = g[c] * a[c] + from[c] * b[c] + k[c];
+    });
+  else
+    each_plane(p, [&](int64_t c, int64_t at) {
+      const T *HWY_RESTRICT g = grad + at, *HWY_RESTRICT from = x + at;
+      T* HWY_RESTRICT to = out + at;
+      const T ac = a[c], bc = b[c], kc = k[c];
+      for (int64_t i = 0; i < p.size; ++i) to[i] = g[i] * ac + from[i] * bc + kc;
+    });
+}
+
+template <class T>
+void sums(const Channels& p) {
+  const T *grad = static_cast<const T*>(p.grad), *x = static_cast<const T*>(p.x), *mean = static_cast<const T*>(p.a);
+  double *sum = static_cast<double*>(p.sum), *dot = static_cast<double*>(p.dot);
+  if (!p.last) {
+    const int64_t grain = std::max<int64_t>(kGrain / std::max<int64_t>(p.batch * p.size, 1), 1);
+    parallel_for(0, p.channels, grain, [&](int64_t lo, int64_t hi) {
+      for (int64_t c = lo; c < hi; ++c) {
+        double s = 0, d = 0;
+        const T shift = mean[c];
+        for (int64_t n = 0; n < p.batch; ++n) {
+          const int64_t at = (n * p.channels + c) * p.size;
+          const T *HWY_RESTRICT g = grad + at, *HWY_RESTRICT from = x + at;
+          s += lane_sum<T>(p.size, [&](int64_t i) RUSH_INLINE_LAMBDA { return g[i]; });
+          d += lane_sum<T>(p.size, [&](int64_t i) RUSH_INLINE_LAMBDA { return g[i] * (from[i] - shift); });
+        }
+        sum[c] = s;
+        dot[c] = d;
+      }
+    });
+    return;
+  }
+  constexpr int64_t width = 256;
+  const int64_t rows = p.batch * p.size, blocks = (p.channels + width - 1) / width;
+  parallel_for(
+      0, blocks, std::max<int64_t>(kGrain / std::max<int64_t>(rows * width, 1), 1), [&](int64_t lo, int64_t hi) {
+        for (int64_t k = lo; k < hi; ++k) {
+          const int64_t first = k * width, n = std::min(width, p.channels - first);
+          double s[width] = {}, d[width] = {};
+          for (int64_t r = 0; r < rows; ++r) {
+            const T *HWY_RESTRICT g = grad + r * p.channels + first, *HWY_RESTRICT from = x + r * p.channels + first;
+            for (int64_t c = 0; c < n; ++c) {
+              s[c] += double(g[c]);
+              d[c] += double(g[c] * (from[c] - mean[first + c]));
+            }
+          }
+          std::copy_n(s, n, sum + first);
+          std::copy_n(d, n, dot + first);
+        }
+      });
+}
+
+void layer_norm_any(DType t, const Rows& p) { t == kFloat32 ? layer_norm_rows<float>(p) : layer_norm_rows<double>(p); }
+void layer_grads_any(DType t, const RowGrads& p) {
+  t == kFloat32 ? layer_norm_grads<float>(p) : layer_norm_grads<double>(p);
+}
+void group_norm_any(DType t, const Rows& p, int64_t group_channels, int64_t channels) {
+  t == kFloat32 ? group_norm_rows<float>(p, group_channels, channels)
+                : group_norm_rows<double>(p, group_channels, channels);
+}
+void affine_any(DType t, const Channels& p) { t == kFloat32 ? affine<float>(p) : affine<double>(p); }
+void combine_any(DType t, const Channels& p) { t == kFloat32 ? combine<float>(p) : combine<double>(p); }
+void sums_any(DType t, const Channels& p) { t == kFloat32 ? sums<float>(p) : sums<double>(p); }
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace rush::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rush::cpu {
+HWY_EXPORT(layer_norm_any);
+HWY_EXPORT(layer_grads_any);
+HWY_EXPORT(group_norm_any);
+HWY_EXPORT(affine_any);
+HWY_EXPORT(combine_any);
+HWY_EXPORT(sums_any);
+
+namespace {
+void* at(const Tensor& t) { return t.defined() ? t.data_ptr() : nullptr; }
+}  // namespace
+
+void layer_norm(Tensor& y, Tensor& mean, Tensor& rstd, const Tensor& x, int64_t n, const Tensor& weight,
+                const Tensor& bias, double eps, bool rms) {
+  if (x.numel() == 0) return;
+  HWY_DYNAMIC_DISPATCH(layer_norm_any)
+  (x.dtype(), {x.numel() / n, n, at(x), at(weight), at(bias), at(y), at(mean), at(rstd), eps, rms});
+}
+void layer_norm_backward(Tensor& dx, Tensor& dweight, Tensor& dbias, const Tensor& grad, const Tensor& x, int64_t n,
+                         const Tensor& mean, const Tensor& rstd, const Tensor& weight) {
+  if (n == 0) return;
+  HWY_DYNAMIC_DISPATCH(layer_grads_any)
+  (x.dtype(), {x.numel() / n, n, at(grad), at(x), at(mean), at(rstd), at(weight), at(dx), at(dweight), at(dbias)});
+}
+void group_norm(Tensor& y, Tensor& mean, Tensor& rstd, const Tensor& x, int64_t rows, int64_t group_channels,
+                int64_t size, int64_t channels, const Tensor& weight, const Tensor& bias, double eps) {
+  if (x.numel() == 0) return;
+  HWY_DYNAMIC_DISPATCH(group_norm_any)
+  (x.dtype(), {rows, group_channels * size, at(x), at(weight), at(bias), at(y), at(mean), at(rstd), eps, false},
+   group_channels, channels);
+}
+void channel_affine(Tensor& y, const Tensor& x, int64_t batch, int64_t channels, int64_t size, bool channels_last,
+                    const Tensor& scale, const Tensor& shift) {
+  if (x.numel() == 0) return;
+  HWY_DYNAMIC_DISPATCH(affine_any)
+  (x.dtype(),
+   {batch, channels, size, channels_last, nullptr, at(x), at(scale), at(shift), nullptr, at(y), nullptr, nullptr});
+}
+void channel_sums(Tensor& sum, Tensor& dot, const Tensor& grad, const Tensor& x, int64_t batch, int64_t channels,
+                  int64_t size, bool channels_last, const Tensor& mean) {
+  HWY_DYNAMIC_DISPATCH(sums_any)
+  (x.dtype(),
+   {batch, channels, size, channels_last, at(grad), at(x), at(mean), nullptr, nullptr, nullptr, at(sum), at(dot)});
+}
+void channel_combine(Tensor& dx, const Tensor& grad, const Tensor& x, int64_t batch, int64_t channels, int64_t size,
+                     bool channels_last, const Tensor& a, const Tensor& b, const Tensor& c) {
+  if (x.numel() == 0) return;
+  HWY_DYNAMIC_DISPATCH(combine_any)
+  (x.dtype(), {batch, channels, size, channels_last, at(grad), at(x), at(a), at(b), at(c), at(dx), nullptr, nullptr});
+}
+
+}  // namespace rush::cpu
+#endif

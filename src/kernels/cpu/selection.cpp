@@ -1,0 +1,109 @@
+// Order statistics sort indices by value and then by index, so the answer is one whatever the algorithm does with ties.
+#include "kernels/cpu/selection.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "rushlight/parallel.h"
+
+namespace rush::cpu {
+namespace {
+
+template <class T>
+bool is_nan(T x) {
+  return x != x;
+}
+template <class T>
+bool before(T a, T b) {  // NaN comes last
+  return a < b || (is_nan(b) && !is_nan(a));
+}
+
+/// pick(row, order) gives the chosen index of each row; `order` is 0, 1, ... to work on.
+template <class Pick>
+void each_row(Tensor& values, Tensor& indices, const Tensor& x, int64_t n, const Pick& pick) {
+  for_real(x.dtype(), [&]<class T>() {
+    parallel_for(0, values.numel(), std::max<int64_t>(2048 / std::max<int64_t>(n, 1), 1), [&](int64_t lo, int64_t hi) {
+      std::vector<int64_t> order(static_cast<size_t>(n));
+      for (int64_t r = lo; r < hi; ++r) {
+        const T* row = x.data<T>() + r * n;
+        std::iota(order.begin(), order.end(), int64_t(0));
+        const int64_t at = pick(row, order);
+        values.data<T>()[r] = row[at];
+        indices.data<int64_t>()[r] = at;
+      }
+    });
+  });
+}
+template <class T>
+int64_t kth(const T* row, std::vector<int64_t>& order, int64_t k) {
+  std::nth_element(order.begin(), order.begin() + k, order.end(), [row](int64_t a, int64_t b) {
+    return before(row[a], row[b]) || (!before(row[b], row[a]) && a < b);
+  });
+  return order[static_cast<size_t>(k)];
+}
+
+}  // namespace
+
+void kthvalue(Tensor& values, Tensor& indices, const Tensor& x, int64_t n, int64_t k) {
+  each_row(values, indices, x, n, [&](const auto* row, std::vector<int64_t>& order) { return kth(row, order, k - 1); });
+}
+
+void median(Tensor& values, Tensor& indices, const Tensor& x, int64_t n, bool ignore_nan) {
+  each_row(values, indices, x, n, [&](const auto* row, std::vector<int64_t>& order) {
+    int64_t valid = n;
+    for (int64_t i = 0; i < n; ++i) {
+      if (!is_nan(row[i])) continue;
+      if (!ignore_nan) return i;
+      --valid;
+    }
+    return valid ? kth(row, order, (valid - 1) / 2) : int64_t(0);
+  });
+}
+
+void mode(Tensor& values, Tensor& indices, const Tensor& x, int64_t n) {
+  each_row(values, indices, x, n, [&](const auto* row, std::vector<int64_t>& order) {
+    std::sort(order.begin(), order.end(),
+              [row](int64_t a, int64_t b) { return before(row[a], row[b]) || (!before(row[b], row[a]) && a < b); });
+    int64_t best = order[0], most = 0, run = 0;
+    for (size_t i = 0; i < order.size(); ++i) {
+      run = i && row[order[i]] == row[order[i - 1]] ? run + 1 : 1;
+      if (run > most || (run == most && row[order[i]] == row[best])) best = order[i], most = run;
+    }
+    return best;
+  });
+}
+
+void histc(Tensor& out, const Tensor& x, double low, double high) {
+  const int64_t bins = out.numel();
+  std::vector<double> counts(static_cast<size_t>(bins));
+  for_real(x.dtype(), [&]<class T>() {
+    const T* p = x.data<T>();
+    for (int64_t i = 0; i < x.numel(); ++i) {
+      const double v = double(p[i]);
+      if (!(v >= low && v <= high)) continue;
+      const int64_t bin = int64_t((v - low) / (high - low) * double(bins));
+      counts[size_t(std::min(bin, bins - 1))] += 1;
+    }
+  });
+  for_real(out.dtype(), [&]<class T>() {
+    for (int64_t i = 0; i < bins; ++i) out.data<T>()[i] = T(float(counts[size_t(i)]));
+  });
+}
+
+void bincount(Tensor& out, const Tensor& x, const Tensor& weights) {
+  const int64_t* p = x.data<int64_t>();
+  if (weights.defined()) {
+    double* to = out.data<double>();
+    const double* w = weights.data<double>();
+    std::fill_n(to, out.numel(), 0.0);
+    for (int64_t i = 0; i < x.numel(); ++i) to[p[i]] += w[i];
+  } else {
+    int64_t* to = out.data<int64_t>();
+    std::fill_n(to, out.numel(), int64_t(0));
+    for (int64_t i = 0; i < x.numel(); ++i) ++to[p[i]];
+  }
+}
+
+}  // namespace rush::cpu

@@ -1,0 +1,148 @@
+// Each task owns whole rows along the dimension: three passes over a row that stays in cache. Where the dimension is
+// not the inner one, columns are worked on side by side.
+#include "kernels/cpu/softmax.h"
+
+#include "rushlight/ops.h"
+#include "rushlight/parallel.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/softmax.cpp"
+#include <hwy/foreach_target.h>
+//
+#include "kernels/cpu/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace rush::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+namespace m = formula;
+constexpr int64_t kColumns = 128;
+
+template <class T, bool kLog>
+void forward_row(T* HWY_RESTRICT out, const T* HWY_RESTRICT x, int64_t n) {
+  const T shift = lane_max(x, n);
+  if constexpr (kLog) {
+    const double sum = lane_sum<T>(
+        n, [&](int64_t i) __attribute__((always_inline)) { return m::exp(x[i] - shift); });
+    const T log_sum = T(m::log(sum));
+    for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - shift) - log_sum;
+  } else {
+    const double sum = lane_sum<T>(
+        n, [&](int64_t i) __attribute__((always_inline)) {
+          const T e = m::exp(x[i] - shift);
+          out[i] = e;
+          return e;
+        });
+    const T scale = T(1 / sum);
+    for (int64_t i = 0; i < n; ++i) out[i] *= scale;
+  }
+}
+
+/// `cols` columns of n elements, which lie `stride` apart.
+template <class T, bool kLog>
+void forward_columns(T* out, const T* x, int64_t n, int64_t stride, int64_t cols) {
+  T top[kColumns], sum[kColumns];
+  for (int64_t c = 0; c < cols; ++c) top[c] = x[c], sum[c] = 0;
+  for (int64_t i = 1; i < n; ++i)
+    for (int64_t c = 0; c < cols; ++c) {
+      const T v = x[i * stride + c];
+      top[c] = (v > top[c]) | (v != v) ? v : top[c];
+    }
+  for (int64_t i = 0; i < n; ++i) {
+    const T* HWY_RESTRICT q = x + i * stride;
+    T* HWY_RESTRICT y = out + i * stride;
+    for (int64_t c = 0; c < cols; ++c) {
+      const T e = m::exp(q[c] - top[c]);
+      if constexpr (!kLog) y[c] = e;
+      sum[c] += e;
+    }
+  }
+  for (int64_t c = 0; c < cols; ++c) sum[c] = kLog ? m::log(sum[c]) : 1 / sum[c];
+  for (int64_t i = 0; i < n; ++i) {
+    const T* HWY_RESTRICT q = x + i * stride;
+    T* HWY_RESTRICT y = out + i * stride;
+    for (int64_t c = 0; c < cols; ++c) y[c] = kLog ? (q[c] - top[c]) - sum[c] : y[c] * sum[c];
+  }
+}
+
+template <class T, bool kLog>
+void backward_row(T* HWY_RESTRICT out, const T* HWY_RESTRICT g, const T* HWY_RESTRICT y, int64_t n) {
+  const T sum = T(lane_sum<T>(
+      n, [&](int64_t i) __attribute__((always_inline)) { return kLog ? g[i] : g[i] * y[i]; }));
+  for (int64_t i = 0; i < n; ++i) out[i] = kLog ? g[i] - m::exp(y[i]) * sum : (g[i] - sum) * y[i];
+}
+
+template <class T, bool kLog>
+void backward_columns(T* out, const T* g, const T* y, int64_t n, int64_t stride, int64_t cols) {
+  T sum[kColumns] = {};
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t c = 0; c < cols; ++c) sum[c] += kLog ? g[i * stride + c] : g[i * stride + c] * y[i * stride + c];
+  for (int64_t i = 0; i < n; ++i) {
+    const T *HWY_RESTRICT q = g + i * stride, *HWY_RESTRICT r = y + i * stride;
+    T* HWY_RESTRICT to = out + i * stride;
+    for (int64_t c = 0; c < cols; ++c) to[c] = kLog ? q[c] - m::exp(r[c]) * sum[c] : (q[c] - sum[c]) * r[c];
+  }
+}
+
+/// All of outer x n x inner; y is null forward.
+template <class T, bool kLog>
+void run(void* out, const void* in, const void* result, int64_t outer, int64_t n, int64_t inner) {
+  T* to = static_cast<T*>(out);
+  const T *x = static_cast<const T*>(in), *y = static_cast<const T*>(result);
+  const int64_t blocks = (inner + kColumns - 1) / kColumns;
+  const int64_t grain = std::max<int64_t>(8192 / (n * std::min(inner, kColumns)), 1);
+  parallel_for(0, outer * blocks, grain, [&](int64_t lo, int64_t hi) {
+    for (int64_t u = lo; u < hi; ++u) {
+      const int64_t col = u % blocks * kColumns, at = u / blocks * n * inner + col;
+      const int64_t cols = std::min(kColumns, inner - col);
+      if (inner == 1)
+        y ? backward_row<T, kLog>(to + at, x + at, y + at, n) : forward_row<T, kLog>(to + at, x + at, n);
+      else if (y)
+        backward_columns<T, kLog>(to + at, x + at, y + at, n, inner, cols);
+      else
+        forward_columns<T, kLog>(to + at, x + at, n, inner, cols);
+    }
+  });
+}
+
+void softmax_any(DType t, bool log, void* out, const void* in, const void* result, int64_t outer, int64_t n,
+                 int64_t inner) {
+  if (t == kFloat32)
+    log ? run<float, true>(out, in, result, outer, n, inner) : run<float, false>(out, in, result, outer, n, inner);
+  else
+    log ? run<double, true>(out, in, result, outer, n, inner) : run<double, false>(out, in, result, outer, n, inner);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace rush::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rush::cpu {
+HWY_EXPORT(softmax_any);
+
+namespace {
+void softmax_of(Tensor& out, const Tensor& x, const Tensor* result, int64_t dim, bool log) {
+  if (out.numel() == 0) return;
+  if (!is_floating(out.dtype())) raise<NotImplementedError>("not implemented for '", scalar_name(out.dtype()), "'");
+  const DType t = out.dtype() == kFloat64 ? kFloat64 : kFloat32;  // half types go through float
+  const auto plain = [&](const Tensor& a) { return contiguous(a.dtype() == t ? a : cast(a, t)); };
+  const Tensor in = plain(x), y = result ? plain(*result) : Tensor();
+  const bool direct = out.dtype() == t && out.is_contiguous();
+  const Tensor to = direct ? out : allocate({out.sizes(), t});
+  int64_t outer = 1, inner = 1;
+  for (int64_t d = 0; d < x.dim(); ++d) (d < dim ? outer : inner) *= d == dim ? 1 : x.sizes()[d];
+  const int64_t n = x.dim() ? x.sizes()[dim] : 1;
+  HWY_DYNAMIC_DISPATCH(softmax_any)
+  (t, log, to.data_ptr(), in.data_ptr(), result ? y.data_ptr() : nullptr, outer, n, inner);
+  if (!direct) in_place(copy, out, to);
+}
+}  // namespace
+
+void softmax(Tensor& out, const Tensor& x, int64_t dim, bool log) { softmax_of(out, x, nullptr, dim, log); }
+void softmax_backward(Tensor& out, const Tensor& grad, const Tensor& result, int64_t dim, bool log) {
+  softmax_of(out, grad, &result, dim, log);
+}
+}  // namespace rush::cpu
+#endif
