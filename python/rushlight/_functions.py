@@ -6,6 +6,7 @@ from . import _C
 
 __all__ = [
     "are_deterministic_algorithms_enabled", "compile", "compiled_with_cxx11_abi", "get_autocast_dtype",
+    "cdist", "chain_matmul", "einsum", "tensordot",
     "get_default_device", "get_deterministic_debug_mode", "get_device_module", "get_float32_matmul_precision",
     "get_num_interop_threads", "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
     "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled", "istft", "nonzero",
@@ -304,3 +305,75 @@ def is_autocast_cache_enabled():
 def get_autocast_dtype(device_type):
     """The dtype that autocast would cast to on a device."""
     return _C.bfloat16 if device_type == "cpu" else _C.float16
+
+
+def einsum(*args):
+    """Sums of products in Einstein's notation: ``einsum("bij,bjk->bik", a, b)``.
+
+    Each letter names a dimension; letters missing from the result are summed over, "..." stands for any dimensions, which
+    broadcast. Subscripts may also be lists of numbers below 52 after each operand: ``einsum(a, [0, 1], b, [1, 2], [0, 2])``.
+    """
+    if len(args) < 2:
+        raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list")
+    if isinstance(args[0], str):
+        equation, operands = args[0], args[1:]
+    else:
+        operands = args[: len(args) // 2 * 2 : 2]
+        parts = [_subscripts(part) for part in args[1::2]]
+        equation = ",".join(parts) + ("->" + _subscripts(args[-1]) if len(args) % 2 else "")
+    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = operands[0]
+    return _C._einsum(equation, list(operands))
+
+
+def _subscripts(numbers):
+    """The letters of a list of subscripts."""
+    text = ""
+    for n in numbers:
+        if n is Ellipsis:
+            text += "..."
+        elif 0 <= n < 52:
+            text += chr(n + 65) if n < 26 else chr(n + 71)
+        else:
+            raise ValueError(f"einsum(): subscripts in subscripts list are not within the valid range [0, 52), got {n}")
+    return text
+
+
+def tensordot(a, b, dims=2, out=None):
+    """Sums products over pairs of dimensions of `a` and `b`.
+
+    `dims` is a pair of lists of dimensions, or a number n: the last n dimensions of `a` and the first n of `b`.
+    """
+    if isinstance(dims, _C.Tensor):
+        dims = dims.tolist()
+    if isinstance(dims, (tuple, list)):
+        first, second = dims
+        first = [first] if isinstance(first, int) else list(first)
+        second = [second] if isinstance(second, int) else list(second)
+    else:
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a.dim(), b.dim()):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+        first, second = list(range(-dims, 0)), list(range(dims))
+    return _C._tensordot(a, b, first, second) if out is None else _C._tensordot(a, b, first, second, out=out)
+
+
+def chain_matmul(*matrices, out=None):
+    """The product of matrices in the order that needs the fewest multiplications: torch.linalg.multi_dot of a list."""
+    if len(matrices) == 1:
+        if isinstance(matrices[0], (list, tuple)):
+            return chain_matmul(*matrices[0], out=out)
+        return matrices[0]
+    return _C.linalg_multi_dot(matrices) if out is None else _C.linalg_multi_dot(matrices, out=out)
+
+
+def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
+    """Distances by the p-norm between all rows of `x1` (..., m, k) and of `x2` (..., n, k): (..., m, n).
+
+    `compute_mode` is accepted for compatibility; distances are always computed from differences.
+    """
+    modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+    if compute_mode not in modes:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    return _C._cdist(x1, x2, p)
