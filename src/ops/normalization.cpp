@@ -415,24 +415,29 @@ OP_DEFINE(group_norm_of){{
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor& x, int64_t groups, const Tensor& w, const Tensor&,
            double eps) {
-          if (!g[0].defined()) return Grads{};
           if (x.numel() == 0) return Grads{zeros_like(x), Tensor(), Tensor()};
           const int64_t batch = x.sizes()[0], channels = x.sizes()[1];
           // Rows of a group: what is in one is normalized together; the weight is per channel.
           const Dims split{batch, groups, channels / groups, x.numel() / (batch * channels)};
-          const Tensor xs = reshape(x, split), gs = reshape(g[0], split);
+          const int64_t n = split[2] * split[3];
+          const Tensor xs = reshape(x, split), gs = g[0].defined() ? reshape(g[0], split) : zeros_like(xs);
           const Tensor ws = w.defined() ? reshape(w, {1, groups, channels / groups, 1}) : w;
-          if (grad_enabled()) {
-            const Grads all = normalized_backward(gs, xs, Dims{2, 3}, ws, eps, false);
+          if (grad_enabled() || g[1].defined() || g[2].defined()) {
+            Grads all = normalized_backward(gs, xs, Dims{2, 3}, ws, eps, false);
+            const auto statistic = [&](const Tensor& t) { return reshape(t, {batch, groups, 1, 1}) / double(n); };
+            if (g[1].defined()) all[0] = all[0] + statistic(g[1]);
+            if (g[2].defined()) {
+              const Tensor centred = xs - mean(xs, Ints({2, 3}), true);
+              const Tensor variance = mean(centred * centred, Ints({2, 3}), true) + eps;
+              all[0] = all[0] - statistic(g[2]) * centred / (variance * sqrt(variance));
+            }
             const auto by_channel = [&](const Tensor& t) { return reshape(sum(t, Ints({0, 3})), {channels}); };
             return Grads{reshape(all[0], x.sizes()), by_channel(all[1]), by_channel(all[2])};
           }
           Tensor dx, dw, db;
           if (needs_grad(0)) {
             const Tensor h = w.defined() ? gs * cast(ws, gs.dtype()) : gs;
-            dx = reshape(
-                layer_norm_backward(h, xs, split[2] * split[3], results[1], results[2], Tensor(), true, false)[0],
-                x.sizes());
+            dx = reshape(layer_norm_backward(h, xs, n, results[1], results[2], Tensor(), true, false)[0], x.sizes());
           }
           const Tensor by_sample = sum(gs, Ints({3}), false, statistics_dtype(x));
           if (needs_grad(1)) {

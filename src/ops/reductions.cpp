@@ -242,6 +242,7 @@ OP_DEFINE(sum_to_size){{
     .doc = R"(The sum over the dimensions along which ``size`` was broadcast to self's: broadcasting undone.)",
     .composite =
         [](const Tensor& x, Ints size) {
+          if (size.empty()) return sum(x);
           if (Ints(x.sizes()) == size) return x;
           check(int64_t(size.size()) <= x.dim(), "size {", size, "} is not expandable to size {", x.sizes(), "}.");
           const int64_t lead = x.dim() - int64_t(size.size());
@@ -255,7 +256,7 @@ OP_DEFINE(sum_to_size){{
                   "} is not expandable to size {", x.sizes(), "}.");
             if (size[i - lead] == 1 && x.sizes()[i] != 1) dims.push_back(i);
           }
-          const Tensor summed = dims.empty() ? x : sum(x, Ints(dims), true, x.dtype());
+          const Tensor summed = dims.empty() ? x : sum(x, Ints(dims), true);
           return lead ? view(summed, size) : summed;
         },
 }};

@@ -141,15 +141,16 @@ OP_DEFINE(logcumsumexp){{
     .vjp =
         [](const Tensor& g, const Tensor& result, const Tensor& x, int64_t dim) {
           // sum over j >= i of g_j exp(x_i - result_j), as logarithms too: one for each sign of g
-          const auto back = [&](const Tensor& log_g) {
-            return exp(reversed(logcumsumexp(reversed(log_g - conjugate(result), dim), dim), dim) + conjugate(x));
+          const Tensor back = conjugate(result), forth = conjugate(x);
+          const auto total = [&](const Tensor& logs) {
+            return exp(reversed(logcumsumexp(reversed(logs, dim), dim), dim) + forth);
           };
-          if (x.is_complex()) return Grads{back(log(g))};
-          const Tensor up = gt(g, 0), down = lt(g, 0);
-          const auto log_of = [&](const Tensor& h, const Tensor& mask) {
-            return masked(log(masked(h, ~mask, 1)), ~mask, -HUGE_VAL);
+          if (x.is_complex()) return Grads{total(log(g) - back)};
+          const auto where_positive = [&](const Tensor& h) {
+            const Tensor none = le(h, 0);
+            return masked(log(masked(h, none, 1)) - back, none, -HUGE_VAL);
           };
-          return Grads{back(log_of(g, up)) - back(log_of(-g, down))};
+          return Grads{total(where_positive(g)) - total(where_positive(-g))};
         },
     .autocast = Autocast::fp32,
 }};
@@ -162,6 +163,7 @@ Bools differ by exclusive or.)",
         [](const Tensor& x, int64_t n, int64_t dim, const Tensor& prepend, const Tensor& append) {
           check(x.dim() >= 1, "diff expects input to be at least one-dimensional");
           check(n >= 0, "order must be non-negative but got ", n);
+          if (n == 0) return clone(x);
           const int64_t d = wrap_dim(dim, x.dim());
           std::vector<Tensor> parts;
           for (const Tensor* t : {&prepend, &x, &append}) {

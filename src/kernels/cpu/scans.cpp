@@ -68,10 +68,10 @@ struct LogAddExp {
   }
   template <class T>
   T operator()(T a, T x) const {
-    if constexpr (is_complex_type<T>) {
-      const auto top = std::max(a.real(), x.real());
-      if (std::isinf(top)) return top < 0 ? a : a.real() > x.real() ? a : x;
-      return std::log(std::exp(a - top) + std::exp(x - top)) + top;
+    if constexpr (is_complex_type<T>) {  // not the principal value: the imaginary part goes on as it does in PyTorch
+      const T high = a.real() < x.real() ? x : a, low = a.real() < x.real() ? a : x;
+      if (std::isinf(high.real())) return high;
+      return high + std::log(T(1) + std::exp(low - high));
     } else {
       const T top = a > x || a != a ? a : x, low = a > x || a != a ? x : a;
       if (std::isinf(top) || top != top) return top;

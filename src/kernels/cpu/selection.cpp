@@ -37,6 +37,10 @@ void each_row(Tensor& values, Tensor& indices, const Tensor& x, int64_t n, const
   });
 }
 template <class T>
+bool after(T a, T b) {
+  return before(b, a);
+}
+template <class T>
 int64_t kth(const T* row, std::vector<int64_t>& order, int64_t k) {
   std::nth_element(order.begin(), order.begin() + k, order.end(), [row](int64_t a, int64_t b) {
     return before(row[a], row[b]) || (!before(row[b], row[a]) && a < b);
@@ -44,10 +48,46 @@ int64_t kth(const T* row, std::vector<int64_t>& order, int64_t k) {
   return order[static_cast<size_t>(k)];
 }
 
+/// The same by Hoare's selection with the median of three as pivot (Sedgewick), which among equal elements picks the
+/// index that PyTorch picks.
+template <class T>
+int64_t quick_select(const T* row, std::vector<int64_t>& order, int64_t k) {
+  int64_t low = 0, high = int64_t(order.size()) - 1;
+  const auto value = [&](int64_t i) { return row[order[static_cast<size_t>(i)]]; };
+  const auto exchange = [&](int64_t i, int64_t j) {
+    std::swap(order[static_cast<size_t>(i)], order[static_cast<size_t>(j)]);
+  };
+  const auto sort_pair = [&](int64_t i, int64_t j) {
+    if (after(value(i), value(j))) exchange(i, j);
+  };
+  while (high > low + 1) {
+    exchange(low + (high - low) / 2, low + 1);
+    sort_pair(low + 1, high);
+    sort_pair(low, high);
+    sort_pair(low + 1, low);
+    const T pivot = value(low);
+    int64_t i = low + 1, j = high;
+    for (;;) {
+      while (after(pivot, value(++i))) {
+      }
+      while (after(value(--j), pivot)) {
+      }
+      if (j < i) break;
+      exchange(i, j);
+    }
+    exchange(low, j);
+    if (j <= k) low = i;
+    if (j >= k) high = j - 1;
+  }
+  if (high == low + 1) sort_pair(low, high);
+  return order[static_cast<size_t>(k)];
+}
+
 }  // namespace
 
 void kthvalue(Tensor& values, Tensor& indices, const Tensor& x, int64_t n, int64_t k) {
-  each_row(values, indices, x, n, [&](const auto* row, std::vector<int64_t>& order) { return kth(row, order, k - 1); });
+  each_row(values, indices, x, n,
+           [&](const auto* row, std::vector<int64_t>& order) { return quick_select(row, order, k - 1); });
 }
 
 void median(Tensor& values, Tensor& indices, const Tensor& x, int64_t n, bool ignore_nan) {
