@@ -56,10 +56,10 @@ TEST(Reductions, ThreadsDoNotChangeBits) {
   const int threads = num_threads();
   for (const Dims& dims : {Dims{0}, Dims{1}, Dims{0, 1}}) {
     set_num_threads(1);
-    const Tensor one = sum(x, Ints(dims)), spread = std(x, Ints(dims), true);
+    const Tensor one = sum(x, Ints(dims)), spread = rush::std(x, Ints(dims), true);
     set_num_threads(4);
     EXPECT_TRUE(equal(one, sum(x, Ints(dims))));
-    EXPECT_TRUE(equal(spread, std(x, Ints(dims), true)));
+    EXPECT_TRUE(equal(spread, rush::std(x, Ints(dims), true)));
   }
   set_num_threads(threads);
 }
@@ -75,6 +75,6 @@ TEST(Reductions, NanIsLargestAndSmallest) {
   EXPECT_TRUE(std::isnan(max(x).item<double>()));
   EXPECT_TRUE(std::isnan(min(x).item<double>()));
   EXPECT_EQ(argmax(x).item<int64_t>(), 77 * 200 + 5);
-  EXPECT_EQ(select(max(x, 0)[1], 0, 5).item<int64_t>(), 77);
-  EXPECT_EQ(select(min(x, 1)[1], 0, 77).item<int64_t>(), 5);
+  EXPECT_EQ(rush::select(max(x, 0)[1], 0, 5).item<int64_t>(), 77);
+  EXPECT_EQ(rush::select(min(x, 1)[1], 0, 77).item<int64_t>(), 5);
 }
