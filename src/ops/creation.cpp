@@ -385,6 +385,27 @@ OP_DEFINE(kaiser_window){{
         },
 }};
 
+OP_DEFINE(vander){{
+    .doc =
+        R"(The Vandermonde matrix: a column for each power of x, falling unless ``increasing``; N columns, else as many as x has
+elements.)",
+    .composite =
+        [](const Tensor& x, OptInt N, bool increasing) {
+          check(x.dim() == 1, "x must be a one-dimensional tensor.");
+          const int64_t n = N.value_or(x.numel());
+          check(n >= 0, "N must be non-negative.");
+          const DType dtype = is_integral(x.dtype()) ? kInt64 : x.dtype();
+          const Tensor base = unsqueeze(to(x, dtype), 1);
+          std::vector<Tensor> columns(static_cast<size_t>(n));
+          Tensor power = ones_like(base);
+          for (int64_t i = 0; i < n; ++i) {
+            columns[size_t(increasing ? i : n - 1 - i)] = power;
+            if (i + 1 < n) power = power * base;
+          }
+          return n ? cat(columns, 1) : empty({x.numel(), 0}, dtype);
+        },
+}};
+
 OP_DEFINE(numel){{
     .doc = R"(The number of elements.)",
     .composite = [](const Tensor& x) { return x.numel(); },

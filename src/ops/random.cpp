@@ -591,4 +591,32 @@ OP_DEFINE(feature_alpha_dropout){{
     .in_place = true,
 }};
 
+OP_DEFINE(random_slopes){{
+    .doc = R"(Elements above 0 as they are, others times a slope drawn from [lower, upper); and the slopes.)",
+    .infer =
+        [](const Tensor& x, double, double, Generator*) {
+          return std::array{like(x), like(x)};
+        },
+    .kernel = {[](Tensor& out, Tensor& slopes, const Tensor& x, double lower, double upper, Generator* generator) {
+      cpu::random_slopes(out, slopes, x, lower, upper, chosen(generator));
+    }},
+    .saves = "slopes",
+    .vjp = [](const Tensors& g, const Tensors& results, const Tensor&, double, double,
+              Generator*) { return Grads{g[0] * results[1].detach()}; },
+    .random = true,
+}};
+
+OP_DEFINE(rrelu){{
+    .doc = R"(Leaky relu with slopes drawn from [lower, upper) in training, and with the mean slope else.
+
+Source: Xu et al. 2015, arXiv:1505.00853.)",
+    .composite =
+        [](const Tensor& x, double lower, double upper, bool training, Generator* generator) {
+          check(lower <= upper, "Lower bound should be less than or equal to the upper bound");
+          return training ? random_slopes(x, lower, upper, generator)[0] : leaky_relu(x, (lower + upper) / 2);
+        },
+    .in_place = true,
+    .random = true,
+}};
+
 }  // namespace rush

@@ -227,4 +227,18 @@ void dropout_backward(Tensor& out, const Tensor& g, const Tensor& mask, double s
   });
 }
 
+void random_slopes(Tensor& out, Tensor& slopes, const Tensor& x, double lower, double upper, Generator& generator) {
+  const Tensor in = laid_out_as(x, out);
+  const std::lock_guard lock(generator.mutex());
+  for_floating(out.dtype(), [&]<class T>() {
+    using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    for (int64_t i = 0; i < out.numel(); ++i) {
+      const Wide v = Wide(in.data<T>()[i]);
+      const Wide slope = v <= 0 ? Wide(generator.uniform() * (upper - lower) + lower) : Wide(1);
+      slopes.data<T>()[i] = T(slope);
+      out.data<T>()[i] = T(v * slope);
+    }
+  });
+}
+
 }  // namespace rush::cpu

@@ -24,6 +24,8 @@ void multinomial(Tensor& out, const Tensor& weights, bool replacement, Generator
 void poisson(Tensor& out, const Tensor& rates, Generator& generator);
 /// mask is true where x is kept, with probability 1 - p; out = x * mask / (1 - p). Both are dense, with equal strides.
 void dropout(Tensor& out, Tensor& mask, const Tensor& x, double p, Generator& generator);
+/// out = x * slope; slopes are 1 where x > 0, else uniform on [lower, upper). Both have equal strides.
+void random_slopes(Tensor& out, Tensor& slopes, const Tensor& x, double lower, double upper, Generator& generator);
 /// out = g * mask * scale.
 void dropout_backward(Tensor& out, const Tensor& g, const Tensor& mask, double scale);
 

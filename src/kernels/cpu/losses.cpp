@@ -1,0 +1,401 @@
+#include "kernels/cpu/losses.h"
+
+#include <cmath>
+#include <limits>
+
+#include "kernels/cpu/pointwise.h"
+#include "kernels/math.h"
+#include "rushlight/parallel.h"
+
+namespace rush::cpu {
+
+namespace {
+
+constexpr int64_t kGrain = 16384;
+
+template <class T>
+using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+Tensor dense(const Tensor& x, DType dtype, Ints sizes) {
+  if (x.is_contiguous() && x.dtype() == dtype && Ints(x.sizes()) == sizes) return x;
+  Tensor out = allocate({sizes, dtype, {}, {}});
+  copy(out, x);
+  return out;
+}
+Tensor dense(const Tensor& x) { return dense(x, x.dtype(), x.sizes()); }
+
+/// How a contiguous input divides: (batch, classes, inner).
+struct Shape {
+  int64_t batch, classes, inner;
+  explicit Shape(const Tensor& input) {
+    const bool vector = input.dim() == 1;
+    batch = vector ? 1 : input.sizes()[0];
+    classes = input.sizes()[vector ? 0 : 1];
+    inner = 1;
+    for (int64_t d = 2; d < input.dim(); ++d) inner *= input.sizes()[d];
+  }
+};
+
+/// Targets as int64, all checked, so that loops need not.
+Tensor classes_of(const Tensor& target, int64_t classes, int64_t ignore_index) {
+  const Tensor t = dense(target, kInt64, target.sizes());
+  const int64_t* data = t.data<int64_t>();
+  for (int64_t i = 0; i < t.numel(); ++i)
+    check<IndexError>((data[i] >= 0 && data[i] < classes) || data[i] == ignore_index, "Target ", data[i],
+                      " is out of bounds.");
+  return t;
+}
+
+template <class F>
+void each_row(int64_t rows, int64_t cost, F&& f) {
+  parallel_for(0, rows, std::max<int64_t>(1, kGrain / std::max<int64_t>(cost, 1)), [&](int64_t lo, int64_t hi) {
+    for (int64_t i = lo; i < hi; ++i) f(i);
+  });
+}
+
+/// Calls f(out, a, b) for chunks; sums in double per chunk, so that the result does not depend on threads.
+template <class T, class F>
+double sum_pairs(const T* a, const T* b, int64_t n, F f) {
+  const int64_t chunk = chunk_size(n, kGrain);
+  std::vector<double> partial(size_t(n ? (n - 1) / chunk + 1 : 0));
+  parallel_for(0, n, kGrain, [&](int64_t lo, int64_t hi) {
+    constexpr int64_t lanes = 16;
+    for (int64_t at = lo; at < hi; at += chunk) {
+      const int64_t end = std::min(hi, at + chunk);
+      Wide<T> sums[lanes] = {};
+      int64_t i = at;
+      double total = 0;
+      while (i < end) {  // blocks keep float sums short
+        const int64_t stop = std::min(end, i + 4096);
+        for (; i + lanes <= stop; i += lanes)
+          for (int64_t k = 0; k < lanes; ++k) sums[k] += f(Wide<T>(a[i + k]), Wide<T>(b[i + k]));
+        for (; i < stop; ++i) sums[0] += f(Wide<T>(a[i]), Wide<T>(b[i]));
+        for (Wide<T>& s : sums) total += double(std::exchange(s, Wide<T>(0)));
+      }
+      partial[size_t(at / chunk)] = total;
+    }
+  });
+  double total = 0;
+  for (double p : partial) total += p;
+  return total;
+}
+
+template <class T, class F>
+void pairs(Tensor& out, const Tensor& a, const Tensor& b, bool reduce, double scale, F f) {
+  const T *x = a.data<T>(), *y = b.data<T>();
+  if (reduce) {
+    *out.data<T>() = T(sum_pairs(x, y, a.numel(), f) * scale);
+  } else {
+    T* to = out.data<T>();
+    parallel_for(0, a.numel(), kGrain, [=](int64_t lo, int64_t hi) {
+      for (int64_t i = lo; i < hi; ++i) to[i] = T(f(Wide<T>(x[i]), Wide<T>(y[i])));
+    });
+  }
+}
+
+}  // namespace
+
+void pair_loss(Tensor& out, const Tensor& a, const Tensor& b, PairLoss kind, double width, bool reduce, double scale) {
+  const Dims sizes = reduce ? broadcast(a.sizes(), b.sizes()) : out.sizes();
+  const Tensor x = dense(a, out.dtype(), sizes), y = dense(b, out.dtype(), sizes);
+  for_floating(out.dtype(), [&]<class T>() {
+    using W = Wide<T>;
+    const W edge = W(width);
+    switch (kind) {
+      case PairLoss::squared:
+        return pairs<T>(out, x, y, reduce, scale, [](W p, W q) { return (p - q) * (p - q); });
+      case PairLoss::smooth:
+        return pairs<T>(out, x, y, reduce, scale, [=](W p, W q) {
+          const W z = std::abs(p - q);
+          return z < edge ? W(0.5) * z * z / edge : z - W(0.5) * edge;
+        });
+      case PairLoss::huber:
+        return pairs<T>(out, x, y, reduce, scale, [=](W p, W q) {
+          const W z = std::abs(p - q);
+          return z <= edge ? W(0.5) * z * z : edge * (z - W(0.5) * edge);
+        });
+    }
+  });
+}
+
+void pick_class(Tensor& out, const Tensor& input, const Tensor& target, int64_t ignore_index) {
+  const Shape s(input);
+  const Tensor classes = classes_of(target, s.classes, ignore_index), x = dense(input);
+  const int64_t* at = classes.data<int64_t>();
+  for_floating_or_complex(x.dtype(), [&]<class T>() {
+    const T* from = x.data<T>();
+    T* to = out.data<T>();
+    for (int64_t i = 0; i < s.batch * s.inner; ++i)
+      to[i] = at[i] == ignore_index ? T(0) : from[(i / s.inner * s.classes + at[i]) * s.inner + i % s.inner];
+  });
+}
+
+void put_class(Tensor& out, const Tensor& input, const Tensor& target, int64_t ignore_index) {
+  const Shape s(out);
+  const Tensor classes = classes_of(target, s.classes, ignore_index), x = dense(input);
+  const int64_t* at = classes.data<int64_t>();
+  fill(out, Scalar(0));
+  for_floating_or_complex(x.dtype(), [&]<class T>() {
+    const T* from = x.data<T>();
+    T* to = out.data<T>();
+    for (int64_t i = 0; i < s.batch * s.inner; ++i)
+      if (at[i] != ignore_index) to[(i / s.inner * s.classes + at[i]) * s.inner + i % s.inner] = from[i];
+  });
+}
+
+// A row of classes that lie together is read twice, the second time from the cache; where classes lie apart (images),
+// a block of neighbouring places goes through all classes together.
+void class_losses(Tensor& losses, Tensor& log_sum, const Tensor& input, const Tensor& target, int64_t ignore_index) {
+  const Shape s(input);
+  const Tensor classes = classes_of(target, s.classes, ignore_index), x = dense(input);
+  const int64_t* at = classes.data<int64_t>();
+  for_floating(x.dtype(), [&]<class T>() {
+    using W = Wide<T>;
+    constexpr W lowest = -std::numeric_limits<W>::infinity();
+    const T* data = x.data<T>();
+    T *loss = losses.data<T>(), *logs = log_sum.data<T>();
+    const auto finish = [&](int64_t i, W high, W sum, W chosen) {
+      const W total = high == lowest ? lowest : high + std::log(sum);
+      logs[i] = T(total);
+      loss[i] = at[i] == ignore_index ? T(0) : T(total - chosen);
+    };
+    if (s.inner == 1) {
+      each_row(s.batch, 4 * s.classes, [&](int64_t n) {
+        const T* row = data + n * s.classes;
+        W high = lowest;
+        for (int64_t c = 0; c < s.classes; ++c) high = W(row[c]) > high || W(row[c]) != W(row[c]) ? W(row[c]) : high;
+        const W shift = high == lowest ? W(0) : high;
+        W sum = 0;
+        constexpr int64_t lanes = 8;
+        W sums[lanes] = {};
+        int64_t c = 0;
+        for (; c + lanes <= s.classes; c += lanes)
+          for (int64_t k = 0; k < lanes; ++k) sums[k] += formula::exp(W(row[c + k]) - shift);
+        for (; c < s.classes; ++c) sum += formula::exp(W(row[c]) - shift);
+        for (W part : sums) sum += part;
+        finish(n, high, sum, at[n] == ignore_index ? W(0) : W(row[at[n]]));
+      });
+      return;
+    }
+    constexpr int64_t block = 256;
+    const int64_t blocks = (s.inner + block - 1) / block;
+    each_row(s.batch * blocks, 4 * s.classes * std::min(block, s.inner), [&](int64_t k) {
+      const int64_t n = k / blocks, first = k % blocks * block, count = std::min(block, s.inner - first);
+      const T* base = data + n * s.classes * s.inner + first;
+      W high[block], sum[block];
+      std::fill_n(high, count, lowest);
+      std::fill_n(sum, count, W(0));
+      for (int64_t c = 0; c < s.classes; ++c) {
+        const T* row = base + c * s.inner;
+        for (int64_t j = 0; j < count; ++j)
+          high[j] = W(row[j]) > high[j] || W(row[j]) != W(row[j]) ? W(row[j]) : high[j];
+      }
+      for (int64_t c = 0; c < s.classes; ++c) {
+        const T* row = base + c * s.inner;
+        for (int64_t j = 0; j < count; ++j) sum[j] += formula::exp(W(row[j]) - (high[j] == lowest ? W(0) : high[j]));
+      }
+      for (int64_t j = 0; j < count; ++j) {
+        const int64_t i = n * s.inner + first + j;
+        finish(i, high[j], sum[j], at[i] == ignore_index ? W(0) : W(base[at[i] * s.inner + j]));
+      }
+    });
+  });
+}
+
+void class_losses_backward(Tensor& out, const Tensor& grad, const Tensor& grad_log_sum, const Tensor& input,
+                           const Tensor& target, const Tensor& log_sum, int64_t ignore_index) {
+  const Shape s(input);
+  const Tensor classes = classes_of(target, s.classes, ignore_index), x = dense(input);
+  const Tensor g = dense(grad, out.dtype(), target.sizes()), h = dense(grad_log_sum, out.dtype(), target.sizes());
+  const Tensor logs = dense(log_sum, out.dtype(), target.sizes());
+  const int64_t* at = classes.data<int64_t>();
+  for_floating(x.dtype(), [&]<class T>() {
+    using W = Wide<T>;
+    const T *data = x.data<T>(), *g_loss = g.data<T>(), *g_log = h.data<T>(), *shift = logs.data<T>();
+    T* to = out.data<T>();
+    if (s.inner == 1) {
+      each_row(s.batch, 2 * s.classes, [&](int64_t n) {
+        const W own = at[n] == ignore_index ? W(0) : W(g_loss[n]), factor = own + W(g_log[n]), log_total = W(shift[n]);
+        const T* row = data + n * s.classes;
+        T* result = to + n * s.classes;
+        for (int64_t c = 0; c < s.classes; ++c) result[c] = T(factor * formula::exp(W(row[c]) - log_total));
+        if (at[n] != ignore_index) result[at[n]] = T(factor * formula::exp(W(row[at[n]]) - log_total) - own);
+      });
+      return;
+    }
+    each_row(s.batch * s.classes, 2 * s.inner, [&](int64_t k) {
+      const int64_t first = k / s.classes * s.inner, c = k % s.classes;
+      for (int64_t j = 0; j < s.inner; ++j) {
+        const int64_t i = first + j;
+        const W own = at[i] == ignore_index ? W(0) : W(g_loss[i]), factor = own + W(g_log[i]);
+        to[k * s.inner + j] =
+            T(factor * formula::exp(W(data[k * s.inner + j]) - W(shift[i])) - (at[i] == c ? own : W(0)));
+      }
+    });
+  });
+}
+
+void label_margins(Tensor& losses, Tensor& slopes, const Tensor& input, const Tensor& target) {
+  const int64_t n = input.dim() == 0 ? 1 : input.sizes().back(), rows = n ? input.numel() / n : 0;
+  const Tensor x = dense(input), labels = dense(target, kInt64, target.sizes());
+  for (int64_t i = 0; i < labels.numel(); ++i)
+    check<ValueError>(labels.data<int64_t>()[i] >= -1 && labels.data<int64_t>()[i] < n, "target ",
+                      labels.data<int64_t>()[i], " is out of range [-1, ", n, ")");
+  for_floating(x.dtype(), [&]<class T>() {
+    using W = Wide<T>;
+    std::vector<char> chosen(static_cast<size_t>(n));
+    std::vector<W> slope(static_cast<size_t>(n));
+    for (int64_t r = 0; r < rows; ++r) {
+      const T* row = x.data<T>() + r * n;
+      const int64_t* list = labels.data<int64_t>() + r * n;
+      const int64_t count = std::find(list, list + n, -1) - list;
+      std::fill(chosen.begin(), chosen.end(), 0);
+      std::fill(slope.begin(), slope.end(), W(0));
+      for (int64_t k = 0; k < count; ++k) chosen[size_t(list[k])] = 1;
+      W sum = 0;
+      for (int64_t k = 0; k < count; ++k) {
+        for (int64_t c = 0; c < n; ++c) {
+          const W z = 1 - W(row[list[k]]) + W(row[c]);
+          if (chosen[size_t(c)] || z <= 0) continue;
+          sum += z;
+          slope[size_t(c)] += 1 / W(n);
+          slope[size_t(list[k])] -= 1 / W(n);
+        }
+      }
+      losses.data<T>()[r] = T(sum / W(n));
+      for (int64_t c = 0; c < n; ++c) slopes.data<T>()[r * n + c] = T(slope[size_t(c)]);
+    }
+  });
+}
+
+// ---- connectionist temporal classification: Graves et al. 2006, section 4.1, in logarithms
+
+namespace {
+
+template <class T>
+T log_add(T a, T b) {
+  const T high = std::max(a, b);
+  return high == -std::numeric_limits<T>::infinity() ? high : high + std::log1p(std::exp(-std::abs(a - b)));
+}
+
+/// One sequence: its log probabilities, and its target with blanks around and between the labels.
+template <class T>
+struct Alignment {
+  const T* probs;
+  int64_t step, time, states, blank;
+  const int64_t* labels;
+  static constexpr T none = -std::numeric_limits<T>::infinity();
+
+  int64_t label(int64_t s) const { return s % 2 ? labels[s / 2] : blank; }
+  T prob(int64_t t, int64_t s) const { return probs[t * step + label(s)]; }
+  bool may_skip(int64_t s) const { return s >= 2 && s % 2 && label(s) != label(s - 2); }
+
+  /// alpha[t][s]: log probability of all ways to be in state s at time t.
+  std::vector<T> forward() const {
+    std::vector<T> alpha(size_t(time * states), none);
+    if (time == 0) return alpha;
+    for (int64_t s = 0; s < std::min<int64_t>(2, states); ++s) alpha[size_t(s)] = prob(0, s);
+    for (int64_t t = 1; t < time; ++t) {
+      const T* before = &alpha[size_t((t - 1) * states)];
+      for (int64_t s = 0; s < states; ++s) {
+        T sum = before[s];
+        if (s >= 1) sum = log_add(sum, before[s - 1]);
+        if (may_skip(s)) sum = log_add(sum, before[s - 2]);
+        alpha[size_t(t * states + s)] = sum + prob(t, s);
+      }
+    }
+    return alpha;
+  }
+  /// beta[t][s]: log probability of all ways from state s at time t to the end, that of being in s included.
+  std::vector<T> backward() const {
+    std::vector<T> beta(size_t(time * states), none);
+    if (time == 0) return beta;
+    for (int64_t s = std::max<int64_t>(0, states - 2); s < states; ++s)
+      beta[size_t((time - 1) * states + s)] = prob(time - 1, s);
+    for (int64_t t = time - 1; t-- > 0;) {
+      const T* after = &beta[size_t((t + 1) * states)];
+      for (int64_t s = 0; s < states; ++s) {
+        T sum = after[s];
+        if (s + 1 < states) sum = log_add(sum, after[s + 1]);
+        if (s + 2 < states && may_skip(s + 2)) sum = log_add(sum, after[s + 2]);
+        beta[size_t(t * states + s)] = sum + prob(t, s);
+      }
+    }
+    return beta;
+  }
+  T loss(const std::vector<T>& alpha) const {
+    if (time == 0) return states == 1 ? T(0) : -none;
+    const T* last = &alpha[size_t((time - 1) * states)];
+    return -(states == 1 ? last[0] : log_add(last[states - 1], last[states - 2]));
+  }
+};
+
+/// Calls f(n, alignment) for each sequence of the batch.
+template <class T, class F>
+void each_alignment(const Tensor& log_probs, const Tensor& targets, Ints input_lengths, Ints target_lengths,
+                    int64_t blank, F&& f) {
+  const int64_t batch = log_probs.sizes()[1], classes = log_probs.sizes()[2];
+  const int64_t* labels = targets.data<int64_t>();
+  std::vector<int64_t> first(static_cast<size_t>(batch));
+  for (int64_t n = 0, at = 0; n < batch; ++n) {
+    first[size_t(n)] = targets.dim() == 2 ? n * targets.sizes()[1] : at;
+    at += target_lengths[n];
+  }
+  for (int64_t n = 0; n < batch; ++n)
+    for (int64_t k = 0; k < target_lengths[n]; ++k) {
+      const int64_t label = labels[first[size_t(n)] + k];
+      check<IndexError>(label >= 0 && label < classes, "Target ", label, " is out of bounds.");
+    }
+  parallel_for(0, batch, 1, [&](int64_t lo, int64_t hi) {
+    for (int64_t n = lo; n < hi; ++n)
+      f(n, Alignment<T>{log_probs.data<T>() + n * classes, batch * classes, input_lengths[n], 2 * target_lengths[n] + 1,
+                        blank, labels + first[size_t(n)]});
+  });
+}
+
+template <class F>
+void for_float_or_double(DType t, F&& f) {
+  if (t == kFloat32) return f.template operator()<float>();
+  if (t == kFloat64) return f.template operator()<double>();
+  raise<NotImplementedError>("not implemented for '", scalar_name(t), "': needs float32 or float64");
+}
+
+}  // namespace
+
+void ctc_losses(Tensor& out, const Tensor& log_probs, const Tensor& targets, Ints input_lengths, Ints target_lengths,
+                int64_t blank) {
+  const Tensor probs = dense(log_probs), labels = dense(targets, kInt64, targets.sizes());
+  for_float_or_double(probs.dtype(), [&]<class T>() {
+    each_alignment<T>(probs, labels, input_lengths, target_lengths, blank,
+                      [&](int64_t n, const Alignment<T>& a) { out.data<T>()[n] = a.loss(a.forward()); });
+  });
+}
+
+void ctc_losses_backward(Tensor& out, const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
+                         Ints input_lengths, Ints target_lengths, int64_t blank) {
+  const Tensor probs = dense(log_probs), labels = dense(targets, kInt64, targets.sizes());
+  const Tensor g = dense(grad, out.dtype(), grad.sizes());
+  const int64_t batch = probs.sizes()[1], classes = probs.sizes()[2];
+  fill(out, Scalar(0));
+  for_float_or_double(probs.dtype(), [&]<class T>() {
+    each_alignment<T>(probs, labels, input_lengths, target_lengths, blank, [&](int64_t n, const Alignment<T>& a) {
+      const std::vector<T> alpha = a.forward(), beta = a.backward();
+      const T loss = a.loss(alpha), scale = g.data<T>()[n];
+      if (scale == 0) return;  // an infinite loss that was set to 0 has no gradient
+      std::vector<T> through(static_cast<size_t>(classes));
+      for (int64_t t = 0; t < a.time; ++t) {
+        std::fill(through.begin(), through.end(), Alignment<T>::none);
+        for (int64_t s = 0; s < a.states; ++s) {
+          T& sum = through[size_t(a.label(s))];
+          sum = log_add(sum, alpha[size_t(t * a.states + s)] + beta[size_t(t * a.states + s)]);
+        }
+        T* row = out.data<T>() + (t * batch + n) * classes;
+        const T* log_prob = a.probs + t * a.step;
+        for (int64_t c = 0; c < classes; ++c)
+          row[c] = scale * (std::exp(log_prob[c]) - std::exp(through[size_t(c)] + loss - log_prob[c]));
+      }
+    });
+  });
+}
+
+}  // namespace rush::cpu
