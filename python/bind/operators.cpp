@@ -519,6 +519,9 @@ void run_unlocked(bool big, F&& f) {
   }
 }
 
+/// Set while _call_composite runs: the operator that is called uses its composite instead of its kernel.
+thread_local bool call_composite = false;
+
 PyObject* run(const Operator& callable, const OpInfo& op, const Value* values, const Call& call) {
   const bool big = is_big(op, values);
   if (callable.in_place) {
@@ -550,7 +553,12 @@ PyObject* run(const Operator& callable, const OpInfo& op, const Value* values, c
   }
   Tensor tensors[kMaxResults];
   Results results{tensors, op.schema->returns == Returns::Tensor ? 1 : op.schema->results, {}, 0};
-  run_unlocked(big, [&] { dispatch(op, values, results); });
+  if (std::exchange(call_composite, false)) {
+    if (!op.run_composite) raise<NotImplementedError>(op.name(), ": this overload has no composite");
+    op.run_composite(op, values, results);
+  } else {
+    run_unlocked(big, [&] { dispatch(op, values, results); });
+  }
   return wrap_results(op, results);
 }
 
@@ -639,14 +647,35 @@ PyObject* get_schemas(PyObject* self, void*) {
   });
 }
 
+/// What tests ask: for each overload a dict of what it has.
+PyObject* get_traits(PyObject* self, void*) {
+  return guarded([&] {
+    const auto& o = *reinterpret_cast<Operator*>(self);
+    Object tuple(need(PyTuple_New(Py_ssize_t(o.overloads.size()))));
+    for (size_t i = 0; i < o.overloads.size(); ++i) {
+      const OpInfo& op = *o.overloads[i];
+      const Object on(PyBool_FromLong(1)), off(PyBool_FromLong(0));
+      const auto flag = [&](bool v) { return v ? on.get() : off.get(); };
+      PyTuple_SET_ITEM(
+          tuple.get(), Py_ssize_t(i),
+          need(Py_BuildValue("{sOsOsOsOsOsOsO}", "kernel", flag(op.has_kernel), "composite", flag(op.run_composite),
+                             "vjp", flag(op.vjp), "in_place", flag(op.in_place), "view", flag(op.view), "random",
+                             flag(op.random), "method", flag(op.schema->is_method()))));
+    }
+    return tuple.release();
+  });
+}
+
 PyMemberDef operator_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(Operator, vectorcall), READONLY, nullptr}, {}};
-PyGetSetDef operator_getset[] = {{"__doc__", get_doc, nullptr, nullptr, nullptr},
-                                 {"__name__", get_name, nullptr, nullptr, nullptr},
-                                 {"__qualname__", get_name, nullptr, nullptr, nullptr},
-                                 {"__module__", get_module, nullptr, nullptr, nullptr},
-                                 {"schemas", get_schemas, nullptr, "The operator's schemas, a tuple of str.", nullptr},
-                                 {}};
+PyGetSetDef operator_getset[] = {
+    {"__doc__", get_doc, nullptr, nullptr, nullptr},
+    {"__name__", get_name, nullptr, nullptr, nullptr},
+    {"__qualname__", get_name, nullptr, nullptr, nullptr},
+    {"__module__", get_module, nullptr, nullptr, nullptr},
+    {"schemas", get_schemas, nullptr, "The operator's schemas, a tuple of str.", nullptr},
+    {"traits", get_traits, nullptr, "For each schema a dict: has it a kernel, a vjp ...", nullptr},
+    {}};
 PyMethodDef operator_methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr}, {}};
 PyType_Slot operator_slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                                 {Py_tp_repr, reinterpret_cast<void*>(describe)},
@@ -684,7 +713,28 @@ PyObject* result_type_function(PyObject*, PyObject* name) {
     Py_RETURN_NONE;
   });
 }
-PyMethodDef operator_functions[] = {{"_result_type", result_type_function, METH_O, nullptr}, {}};
+/// _call_composite(operator, *args, **kwargs): the result by the operator's composite, for tests.
+PyObject* call_composite_function(PyObject*, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    check<TypeError>(n > 0 && Py_TYPE(args[0]) == operator_type, "the first argument must be an operator");
+    const auto& callable = *reinterpret_cast<Operator*>(args[0]);
+    const size_t rest = size_t(n) - 1;
+    call_composite = true;
+    PyObject* result = nullptr;
+    try {
+      result = call_parsed(callable, {args + 1, rest, kwnames, rest > 0 && is_tensor(args[1])});
+    } catch (...) {
+      call_composite = false;
+      throw;
+    }
+    return result;
+  });
+}
+PyMethodDef operator_functions[] = {
+    {"_result_type", result_type_function, METH_O, nullptr},
+    {"_call_composite", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(call_composite_function)),
+     METH_FASTCALL | METH_KEYWORDS, nullptr},
+    {}};
 
 }  // namespace
 

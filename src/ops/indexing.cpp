@@ -419,7 +419,7 @@ Errors: IndexError for a position outside the dimension.)",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, int64_t dim, const Tensor& index, const Tensor&) {
           return Grads{index_fill(g, dim, index, Tensor(0)), Tensor(),
-                       needs_grad(2) ? sum(index_select(g, dim, index)) : Tensor()};
+                       needs_grad(2) ? sum(g - index_fill(g, dim, index, Tensor(0))) : Tensor()};
         },
     .overwrites = true,
 }};

@@ -213,7 +213,7 @@ Tensor pad_by_index(const Tensor& x, Ints pad, std::string_view mode) {
       if (mode == "circular") return k < 0 ? k + n : k >= n ? k - n : k;
       return k < 0 ? -k : k >= n ? 2 * (n - 1) - k : k;
     });
-    out = index_select(out, d, index);
+    out = index_select(out, d, to(index, x.device()));
   }
   return out.is_same(x) ? clone(x) : out;
 }
@@ -435,7 +435,7 @@ OP_DEFINE(combinations){{
           }
           Tensor places = empty({int64_t(rows.size()) / r, r}, kInt64);
           std::copy(rows.begin(), rows.end(), places.data<int64_t>());
-          return index(x, {places});
+          return index(x, {to(places, x.device())});
         },
 }};
 
@@ -618,7 +618,7 @@ OP_DEFINE(unfold){{
         [](const Tensor& g, const Tensor&, const Tensor& x, int64_t dimension, int64_t size, int64_t step) {
           if (x.dim() == 0) return Grads{size ? reshape(g, {}) : zeros({}, g.dtype(), {}, g.device())};
           const int64_t d = wrap_dim(dimension, x.dim());
-          const Tensor places = reshape(unfold(arange(x.sizes()[d], kInt64), 0, size, step), {-1});
+          const Tensor places = reshape(unfold(arange(x.sizes()[d], kInt64, {}, g.device()), 0, size, step), {-1});
           const Tensor windows = flatten(movedim(g, -1, d + 1), d, d + 1);
           return Grads{index_add(zeros(x.sizes(), g.dtype(), {}, g.device()), d, places, windows)};
         },

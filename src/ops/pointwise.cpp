@@ -60,9 +60,12 @@ OP_DEFINE(sub){{
     .infer =
         [](const Tensor& a, const Tensor& b, Scalar alpha) {
           check_alpha(a, b, alpha);
-          check(a.dtype() != kBool && b.dtype() != kBool,
-                "Subtraction, the `-` operator, with a bool tensor is not supported. If you "
-                "are trying to invert a mask, use the `~` or `logical_not()` operator instead.");
+          check<NotImplementedError>(a.dtype() != kBool || b.dtype() != kBool,
+                                     "Subtraction, the `-` operator, with two bool tensors is not supported. Use the "
+                                     "`^` or `logical_xor()` operator instead.");
+          check<NotImplementedError>(a.dtype() != kBool && b.dtype() != kBool,
+                                     "Subtraction, the `-` operator, with a bool tensor is not supported. If you "
+                                     "are trying to invert a mask, use the `~` or `logical_not()` operator instead.");
           return binary_meta(a, b);
         },
     .kernel = {cpu::sub},

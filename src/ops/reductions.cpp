@@ -173,13 +173,13 @@ Tensor quantile_along(const Tensor& x, const Tensor& q, OptInt dim, bool keepdim
         "quantile() q tensor must be same dtype as the input tensor");
   check(how == "linear" || how == "lower" || how == "higher" || how == "midpoint" || how == "nearest",
         "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got ", how);
-  const Tensor qs = cast(reshape(q, {-1}), x.dtype());
+  const Tensor qs = to(cast(reshape(q, {-1}), x.dtype()), x.device());
   if (!qs.is_meta()) check(all(ge(qs, 0) & le(qs, 1)).item<bool>(), "quantile() q values must be in the range [0, 1]");
   const Tensor rows = dim ? dim_to_end(x, wrap_dim(*dim, x.dim())) : reshape(x, {-1});
   const Tensor flat = rows.dim() ? rows : reshape(rows, {1});
   const Tensor sorted = std::get<0>(sort(flat, -1));
   const Tensor valid = cast(sum(eq(flat, flat), Ints({-1}), true), x.dtype());
-  const Tensor counts = ignore_nan ? valid : full({1}, flat.sizes().back(), x.dtype());
+  const Tensor counts = ignore_nan ? valid : full({1}, flat.sizes().back(), x.dtype(), {}, x.device());
   Dims sizes = flat.sizes();
   sizes[sizes.size() - 1] = qs.numel();
   const Tensor ranks = expand(qs, sizes);

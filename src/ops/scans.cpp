@@ -140,7 +140,12 @@ OP_DEFINE(logcumsumexp){{
     .saves = "self, result",
     .vjp =
         [](const Tensor& g, const Tensor& result, const Tensor& x, int64_t dim) {
-          // sum over j >= i of g_j exp(x_i - result_j), as logarithms too: one for each sign of g
+          // sum over j >= i of g_j exp(x_i - result_j)
+          if (grad_enabled() && !x.is_complex() && x.numel()) {  // directly, so that it has a second derivative
+            const Tensor top = detach(amax(x, Ints({dim}), true));
+            return Grads{exp(x - top) * reversed(cumsum(reversed(g * exp(top - result), dim), dim), dim)};
+          }
+          // in logarithms too, one for each sign of g
           const Tensor back = conjugate(result), forth = conjugate(x);
           const auto total = [&](const Tensor& logs) {
             return exp(reversed(logcumsumexp(reversed(logs, dim), dim), dim) + forth);
