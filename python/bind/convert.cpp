@@ -207,13 +207,13 @@ void infer(PyObject* o, size_t depth, Inferred& in, bool first) {
     if (first)
       for (int64_t s : t.sizes()) in.sizes.push_back(s);
     meet(in, t.dtype());
-  } else if (PyFloat_Check(o)) {
+  } else if (PyFloat_Check(o) && !PyObject_CheckBuffer(o)) {  // not numpy.float64, which is a float too
     meet(in, default_dtype());
   } else if (PyBool_Check(o)) {
     meet(in, kBool);
   } else if (PyLong_Check(o)) {
     meet(in, kInt64);
-  } else if (PyComplex_Check(o)) {
+  } else if (PyComplex_Check(o) && !PyObject_CheckBuffer(o)) {
     meet(in, complex_of(default_dtype()));
   } else if (is_array(o) || is_number(o)) {
     Buffer b;
@@ -448,7 +448,10 @@ struct Exported {
 PyObject* to_dlpack(PyObject* self, PyObject*, PyObject*) {
   return guarded([&] {
     const Tensor& t = unwrap(self);
-    check<TypeError>(!t.requires_grad(), "Can't export tensors that require gradient, use tensor.detach()");
+    if (t.requires_grad()) {
+      PyErr_SetString(PyExc_BufferError, "Can't export tensors that require gradient, use tensor.detach()");
+      throw PythonError();
+    }
     check<TypeError>(t.is_cpu(), "only CPU tensors can be exported to DLPack, not ", t.device());
     auto* e = new Exported{t, t.sizes(), t.strides(), {}};
     const uint8_t code = t.dtype() == kBool       ? kDLBool

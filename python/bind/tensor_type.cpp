@@ -412,7 +412,7 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
 
 Scalar one_value(PyObject* self, const char* what) {
   const Tensor& t = self_of(self);
-  check(t.numel() == 1, what, " of a Tensor with ", t.numel() == 0 ? "no values" : "more than one value",
+  check(t.numel() == 1, what, " of Tensor with ", t.numel() == 0 ? "no values" : "more than one value",
         " is ambiguous");
   return t.item();
 }

@@ -64,11 +64,7 @@ def __deepcopy__(self, memo):
 
 
 def __reduce_ex__(self, protocol):
-    """Pickles as bytes, dtype and shape; strides are not kept."""
-    if not self.is_leaf:
-        raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) can be pickled: call detach() first"
-        )
+    """Pickles as bytes, dtype and shape, without history; strides are not kept."""
     data = self.detach().contiguous()
     raw = bytes(memoryview(data.view(_C.uint8))) if data.dim() else bytes(memoryview(data.reshape(1).view(_C.uint8)))
     state = dict(self.__dict__)

@@ -86,6 +86,10 @@ void OpNode::save(const Value* args, const Tensor* made, size_t count) {
     if (!whole && !shape) continue;
     const bool kept = shape || keeps(op, args, i);
     const auto keep_one = [&](const Tensor& t) {
+      check(!whole || !kept || !t.defined() || !t.impl()->inference,
+            "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+            "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use "
+            "it in autograd.");
       saved_.push_back(!kept || !t.defined() ? SavedTensor()
                        : whole               ? SavedTensor(t, -1)
                                              : SavedTensor(shape_only(t), -1));

@@ -95,6 +95,8 @@ def test_cuda_is_absent_and_says_so():
     with pytest.raises(RuntimeError, match="no CUDA device is available"):
         torch.cuda.current_device()
     assert not hasattr(torch.cuda, "no_such_name")
+    with pytest.raises(RuntimeError, match="no cuda device is available"):
+        torch.ones(1).cuda()
 
 
 def test_switches():

@@ -1,0 +1,173 @@
+"""What wrong calls say: PyTorch's exception type, the operator, what was given and what would be right, and the words
+that people and programs look for. Each row is one call."""
+
+import re
+
+import pytest
+
+import rushlight as torch
+
+ones = torch.ones
+
+
+def leaf(*shape):
+    return torch.ones(*shape, requires_grad=True)
+
+
+def twice():
+    y = (leaf(3) ** 2).sum()
+    y.backward()
+    y.backward()
+
+
+def overwritten():
+    x = leaf(3)
+    y = x.exp()
+    y.add_(1)
+    y.sum().backward()
+
+
+def in_place_on_a_view_of_a_leaf():
+    leaf(3)[0].fill_(2)
+
+
+def wrong_gradient():
+    torch.autograd.grad(leaf(3) * 2, leaf(3), ones(2))
+
+
+def unused():
+    x, y = leaf(1), leaf(1)
+    torch.autograd.grad(x * 2, y)
+
+
+def grad_of_another_shape():
+    leaf(3).grad = ones(4)
+
+
+def hook_raises():
+    x = leaf(1)
+    x.register_hook(lambda g: 1 / 0)
+    (x * 2).backward()
+
+
+def wrong_from_hook():
+    x = leaf(2)
+    x.register_hook(lambda g: ones(5))
+    (x * 2).sum().backward()
+
+
+def inference_in_graph():
+    with torch.inference_mode():
+        x = ones(3)
+    (leaf(3) * x).sum().backward()
+
+
+ERRORS = [
+    # shapes
+    (lambda: ones(2, 3) + ones(4, 3), RuntimeError, ["add", "2", "4", "must match the size of tensor"]),
+    (lambda: ones(2, 3).mul_(ones(4, 3)), RuntimeError, ["mul", "must match the size of tensor"]),
+    (lambda: ones(3).add_(ones(2, 3)), RuntimeError, ["add", "(3,)|[3]", "(2, 3)|[2, 3]", "doesn't match the broadcast shape"]),
+    (lambda: torch.mm(ones(2, 3), ones(4, 5)), RuntimeError, ["mm", "mat1 and mat2 shapes cannot be multiplied", "2x3", "4x5"]),
+    (lambda: ones(2, 3) @ ones(4, 5), RuntimeError, ["shapes cannot be multiplied", "2x3", "4x5"]),
+    (lambda: torch.bmm(ones(2, 3, 4), ones(2, 3, 4)), RuntimeError, ["bmm"]),
+    (lambda: torch.nn.functional.linear(ones(2, 3), ones(5, 4)), RuntimeError, ["shapes cannot be multiplied", "2x3", "4x5"]),
+    (lambda: torch.mv(ones(2, 3), ones(4)), RuntimeError, ["mv"]),
+    (lambda: torch.dot(ones(2), ones(3)), RuntimeError, ["dot", "2", "3"]),
+    (lambda: ones(2, 3).view(4, 2), RuntimeError, ["view", "shape '[4, 2]' is invalid for input of size 6"]),
+    (lambda: ones(2, 3).reshape(-1, 4), RuntimeError, ["reshape", "invalid for input of size 6"]),
+    (lambda: ones(2, 3).reshape(-1, -1), RuntimeError, ["reshape", "only one dimension can be inferred"]),
+    (lambda: ones(2, 3).t().view(6), RuntimeError, ["view", "reshape"]),
+    (lambda: ones(2, 3).expand(4, 3), RuntimeError, ["expand", "4", "2"]),
+    (lambda: ones(2, 3, 4).t(), RuntimeError, ["t", "<= 2", "3"]),
+    (lambda: torch.cat([ones(2, 3), ones(2, 4)]), RuntimeError, ["cat", "3", "4"]),
+    (lambda: torch.cat([]), (RuntimeError, ValueError), ["cat", "non-empty"]),
+    (lambda: torch.stack([ones(2), ones(3)]), RuntimeError, ["stack", "equal size"]),
+    (lambda: torch.nn.functional.conv2d(ones(1, 3, 8, 8), ones(4, 2, 3, 3)), RuntimeError, ["conv2d", "3 channels", "2"]),
+    (lambda: torch.nn.functional.cross_entropy(ones(3, 5), torch.zeros(4, dtype=torch.int64)), ValueError, ["batch_size", "3", "4"]),
+    (lambda: torch.nn.functional.layer_norm(ones(2, 3), (4,)), RuntimeError, ["layer_norm", "4", "3"]),
+    (lambda: ones(4).chunk(0), RuntimeError, ["chunk", "0"]),
+    (lambda: ones(4).split([1, 2]), RuntimeError, ["split", "4"]),
+    (lambda: torch.zeros(-1), RuntimeError, ["zeros", "-1", "negative dimension"]),
+    (lambda: torch.broadcast_shapes((2,), (3,)), RuntimeError, ["broadcast_shapes"]),
+    # dimensions and indices
+    (lambda: ones(2, 3).sum(2), IndexError, ["sum", "Dimension out of range (expected to be in range of [-2, 1], but got 2)"]),
+    (lambda: ones(2, 3).transpose(0, -3), IndexError, ["transpose", "Dimension out of range", "-3"]),
+    (lambda: ones(2, 3).sum((0, 0)), RuntimeError, ["sum", "dim 0 appears multiple times|appears multiple times"]),
+    (lambda: ones(2, 3).permute(0, 0), RuntimeError, ["permute"]),
+    (lambda: ones(2, 3)[5], IndexError, ["5", "out of bounds", "size 2"]),
+    (lambda: ones(2)[0, 0], IndexError, ["too many indices for tensor of dimension 1"]),
+    (lambda: ones(3)[torch.tensor([5])], IndexError, ["5", "out of bounds", "3"]),
+    (lambda: ones(3)[torch.tensor([1.5])], IndexError, ["indices must be long, int, byte or bool tensors|indices"]),
+    (lambda: ones(3)[torch.tensor([True, False])], IndexError, ["mask", "[2]", "[3]"]),
+    (lambda: torch.index_select(ones(3), 0, torch.tensor([7])), IndexError, ["out of range"]),
+    (lambda: torch.gather(ones(3), 0, torch.tensor([7])), RuntimeError, ["gather", "7", "out of bounds"]),
+    (lambda: torch.nn.functional.embedding(torch.tensor([9]), ones(4, 2)), IndexError, ["out of range"]),
+    (lambda: ones(2, 3).select(0, 2), IndexError, ["select", "2"]),
+    (lambda: ones(4).narrow(0, 2, 3), RuntimeError, ["narrow", "2", "3", "4"]),
+    (lambda: torch.topk(ones(3), 4), RuntimeError, ["topk", "out of range"]),
+    (lambda: iter(torch.tensor(1.0)), TypeError, ["iteration over a 0-d tensor"]),
+    (lambda: len(torch.tensor(1.0)), TypeError, ["len() of a 0-d tensor"]),
+    # dtypes
+    (lambda: torch.zeros(3, dtype=torch.int64).add_(1.5), RuntimeError, ["add", "result type Float can't be cast to the desired output type Long"]),
+    (lambda: torch.zeros(3, dtype=torch.int64, requires_grad=True), RuntimeError, ["floating point", "require gradients"]),
+    (lambda: torch.mm(ones(2, 2), ones(2, 2, dtype=torch.float64)), RuntimeError, ["mm", "same dtype", "float", "double"]),
+    (lambda: ones(3).bitwise_and(ones(3)), (RuntimeError, NotImplementedError), ["bitwise_and", "Float"]),
+    (lambda: ones(2, dtype=torch.bool) - ones(2, dtype=torch.bool), NotImplementedError, ["sub", "bool"]),
+    (lambda: torch.mean(torch.ones(3, dtype=torch.int64)), NotImplementedError, ["mean", "Long", "dtype"]),
+    (lambda: torch.tensor(["a"]), (TypeError, ValueError), ["str"]),
+    (lambda: torch.tensor([[1, 2], [3]]), ValueError, ["length|shape"]),
+    (lambda: ones(3, dtype="float"), TypeError, ["ones", "dtype", "str"]),
+    # devices
+    (lambda: torch.ones(3, device="nowhere"), RuntimeError, ["Expected one of cpu", "nowhere"]),
+    (lambda: torch.ones(3, device="meta") + ones(3), RuntimeError, ["add", "Expected all tensors to be on the same device", "meta", "cpu"]),
+    (lambda: torch.ones(3, device="meta").tolist(), (RuntimeError, NotImplementedError), ["meta"]),
+    (lambda: torch.ones(3, device="cuda"), (RuntimeError, AssertionError), ["CUDA|cuda"]),
+    # calls
+    (lambda: torch.add(ones(3)), TypeError, ["add", "missing", "other"]),
+    (lambda: torch.add(ones(3), 1, 2, 3), TypeError, ["add", "positional"]),
+    (lambda: torch.add(ones(3), ones(3), beta=1), TypeError, ["add", "unexpected keyword argument 'beta'"]),
+    (lambda: torch.exp("x"), TypeError, ["exp", "argument 'input' (position 1) must be Tensor, not str"]),
+    (lambda: torch.sum(ones(3), dim="x"), TypeError, ["sum", "invalid combination of arguments"]),
+    (lambda: ones(2) + "x", TypeError, ["unsupported operand"]),
+    (lambda: ones(2).no_such_method, AttributeError, ["no_such_method"]),
+    (lambda: bool(ones(2)), RuntimeError, ["Boolean value of Tensor with more than one value is ambiguous"]),
+    (lambda: ones(2).item(), RuntimeError, ["2 elements", "cannot be converted to Scalar"]),
+    (lambda: ones(3).expand(2, 3).add_(1), RuntimeError, ["add", "single memory location", "clone()"]),
+    (lambda: torch.ones(2, 2).numpy(dtype=1), TypeError, ["numpy"]),
+    # memory
+    (lambda: torch.empty(1 << 46), torch.OutOfMemoryError, ["not enough memory|out of memory", str(4 << 46)]),
+    (lambda: torch.as_strided(ones(4), (3, 3), (3, 1)), RuntimeError, ["as_strided", "out of bounds"]),
+    # autograd
+    (twice, RuntimeError, ["backward through the graph a second time", "retain_graph=True"]),
+    (lambda: leaf(3).mul(2).backward(), RuntimeError, ["grad can be implicitly created only for scalar outputs"]),
+    (lambda: ones(1).backward(), RuntimeError, ["element 0 of tensors does not require grad and does not have a grad_fn"]),
+    (lambda: leaf(3).add_(1), RuntimeError, ["a leaf Variable that requires grad is being used in an in-place operation"]),
+    (in_place_on_a_view_of_a_leaf, RuntimeError, ["leaf Variable that requires grad", "in-place"]),
+    (overwritten, RuntimeError, ["modified by an inplace operation", "exp|Exp", "version"]),
+    (lambda: leaf(3).numpy(), RuntimeError, ["Can't call numpy() on Tensor that requires grad", "detach().numpy()"]),
+    (lambda: torch.add(leaf(3), 1, out=ones(3)), RuntimeError, ["add", "out=...", "don't support automatic differentiation"]),
+    (wrong_gradient, RuntimeError, ["Mismatch in shape", "grad_output"]),
+    (unused, RuntimeError, ["appears to not have been used in the graph", "allow_unused=True"]),
+    (grad_of_another_shape, RuntimeError, ["assigned grad has data of a different size|size"]),
+    (lambda: setattr(leaf(3), "grad", 1), TypeError, ["assigned grad expected to be a Tensor or None", "int"]),
+    (hook_raises, ZeroDivisionError, ["division by zero"]),
+    (wrong_from_hook, RuntimeError, ["hook", "size|shape"]),
+    (lambda: setattr(leaf(3) * 2, "requires_grad", False), RuntimeError, ["you can only change requires_grad flags of leaf variables"]),
+    (inference_in_graph, RuntimeError, ["Inference tensors cannot be saved for backward"]),
+    (lambda: __import__("copy").deepcopy(leaf(3) * 2), RuntimeError, ["graph leaves", "deepcopy"]),
+]  # fmt: skip
+
+
+def _name(row):
+    return re.sub(r"\W+", " ", " ".join(row[2]))[:60].strip()
+
+
+@pytest.mark.parametrize("row", ERRORS, ids=_name)
+def test_error(row):
+    call, kind, words = row
+    with pytest.raises(kind) as caught:
+        call()
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    assert type(caught.value) in kinds, f"raised {type(caught.value).__name__}: {caught.value}"
+    for word in words:
+        assert any(option in str(caught.value) for option in word.split("|")), f"{word!r} is not in: {caught.value}"
