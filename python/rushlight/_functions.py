@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
+
 from . import _C
+
+_Histogramdd = namedtuple("histogramdd", ("hist", "bin_edges"))
 
 __all__ = [
     "are_deterministic_algorithms_enabled", "compile", "compiled_with_cxx11_abi", "get_autocast_dtype",
     "cdist", "chain_matmul", "einsum", "tensordot",
     "get_default_device", "get_deterministic_debug_mode", "get_device_module", "get_float32_matmul_precision",
-    "get_num_interop_threads", "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
+    "get_num_interop_threads", "histogramdd", "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
     "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled", "istft", "nonzero",
     "set_default_device", "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision",
     "set_num_interop_threads", "set_warn_always", "stft", "to_dlpack", "unique", "unique_consecutive",
@@ -49,6 +53,22 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     """Drops each element that equals the one before it (slices along `dim` if given); results as of unique()."""
     found = _C._unique_consecutive(input, return_inverse, return_counts, dim)
     return _shortened(*found, return_inverse, return_counts)
+
+
+def histogramdd(input, bins, *, range=None, weight=None, density=False):
+    """How many of the points (*, D) lie in each bin of a D-dimensional histogram, or the sums of their weights.
+
+    `bins`: a number for all dimensions, one for each (then equal bins over `range`, two numbers for each dimension, or
+    from the least to the greatest coordinate), or a tensor of edges for each. Returns (hist, bin_edges).
+    """
+    if isinstance(bins, int):
+        bins = [bins] * input.shape[-1]
+    if bins and isinstance(bins[0], _C.Tensor):
+        edges = tuple(bins)
+    else:
+        edges = tuple(_C._histogramdd_bin_edges(input, bins, range=range))
+    hist = _C._histogramdd_from_bin_tensors(input, edges, weight=weight, density=density)
+    return _Histogramdd(hist, edges)
 
 
 def stft(

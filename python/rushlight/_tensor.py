@@ -147,6 +147,11 @@ def nonzero(self, *, as_tuple=False):
     return _C.nonzero_numpy(self) if as_tuple else _C.nonzero(self)
 
 
+def where(self, condition, other):
+    """self where `condition` is true, else `other`."""
+    return _C.where(condition, self, other)
+
+
 def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """See torch.unique()."""
     return functions()["unique"](self, sorted, return_inverse, return_counts, dim)
@@ -248,7 +253,7 @@ def _install():
         "__torch_function__", "__deepcopy__", "__reduce_ex__", "__array__", "__format__", "__complex__", "__contains__",
         "__reversed__", "__dir__", "apply_", "detach_", "dim_order", "is_set_to", "is_shared", "istft", "map_",
         "module_load", "new", "new_tensor", "nonzero", "pin_memory", "share_memory_", "stft", "storage",
-        "unique", "unique_consecutive", "untyped_storage",
+        "unique", "unique_consecutive", "untyped_storage", "where",
     )  # fmt: skip
     for name in names:
         setattr(Tensor, name, globals()[name])

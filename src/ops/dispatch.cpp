@@ -110,6 +110,23 @@ bool may_write_over(const OpInfo& op, const Value* args, const Tensor& self) {
   });
 }
 
+/// The in-place form of a view: self becomes the window that the view is; no element changes.
+void move_window(const OpInfo& op, const Value* args, Tensor& self, bool recorded) {
+  Tensor value;
+  Results out{&value, 1, {}, 0};
+  dispatch(op, args, out);
+  if (value.is_same(self)) return;
+  if (recorded) {
+    const Edge edge = gradient_edge(value);
+    set_history(self, edge.node, edge.input);
+  }
+  TensorImpl& impl = *self.impl();
+  impl.sizes = value.sizes();
+  impl.strides = value.strides();
+  impl.offset = value.storage_offset();
+  impl.refresh();
+}
+
 void check_devices(const OpInfo& op, const Value* args, Device first) {
   any_tensor(op, args, [&](const Tensor& t) {
     check(t.device() == first || t.dim() == 0,
@@ -189,6 +206,7 @@ void dispatch_in_place(const OpInfo& op, const Value* args) {
     Tensor self = args[0].tensor();
     const bool recorded = grad_enabled() && op.differentiable && any_requires_grad(op, args);
     if (recorded) check_in_place(self);
+    if (op.view) return move_window(op, args, self, recorded);
     check_written(self);
     if (op.overwrites && op.run_into && (!recorded || (op.vjp && !OpNode::keeps(op, args, 0) && !self.impl()->base))) {
       const Meta meta = op.infer(op, args);
@@ -236,6 +254,7 @@ void dispatch_out(const OpInfo& op, const Value* args, std::span<const Tensor> o
                                std::any_of(out.begin(), out.end(), [](const Tensor& t) { return t.requires_grad(); }))),
           "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires "
           "grad.");
+    for (const Tensor& t : out) check_written(t);
     if (op.infer && op.run_into && out.size() == 1) {
       Tensor target = out[0];
       const Meta meta = op.infer(op, args);

@@ -46,8 +46,8 @@ void start_from(Tensor& out, const Tensor& x) {
 /// Checks the shapes of gather and scatter: `index` fits into x apart from `dim`, and into src.
 void check_index(const char* name, const Tensor& x, int64_t dim, const Tensor& index, const Tensor* src) {
   const int64_t d = wrap_dim(dim, x.dim());
-  check(index.dtype() == kInt64 || index.dtype() == kInt32, name, "(): Expected dtype int32/int64 for index");
   if (index.numel() == 0) return;
+  check(index.dtype() == kInt64 || index.dtype() == kInt32, name, "(): Expected dtype int32/int64 for index");
   const auto at_least_1 = [](const Tensor& t) { return std::max<int64_t>(t.dim(), 1); };
   check(at_least_1(index) == at_least_1(x), "Index tensor must have the same number of dimensions as ",
         src ? "self" : "input", " tensor");
@@ -418,8 +418,8 @@ Errors: IndexError for a position outside the dimension.)",
     .saves = "index",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, int64_t dim, const Tensor& index, const Tensor&) {
-          return Grads{index_fill(g, dim, index, Tensor(0)), Tensor(),
-                       needs_grad(2) ? sum(g - index_fill(g, dim, index, Tensor(0))) : Tensor()};
+          const Tensor rest = index_fill(g, dim, index, Tensor(0));
+          return Grads{rest, Tensor(), needs_grad(2) ? sum(g - rest) : Tensor()};
         },
     .overwrites = true,
 }};
@@ -970,20 +970,22 @@ Errors: IndexError or RuntimeError for indices and offsets out of range.)",
           } else {
             const Tensor chosen = narrow(list, 0, 0, used);
             Tensor each = embedding(weight, chosen, pad, scale_grad_by_freq, sparse);
+            if (is_half(weight.dtype())) each = cast(each, kFloat32);
             if (per_sample_weights.defined()) {
               check(Ints(per_sample_weights.sizes()) == Ints(indices.sizes()), "expected per_sample_weights ",
                     per_sample_weights.sizes(), " to have the shape of indices ", indices.sizes());
               check(per_sample_weights.dtype() == weight.dtype(),
                     "expected weight and per_sample_weights to have the same dtype, got ", weight.dtype(), " and ",
                     per_sample_weights.dtype());
-              each = each * unsqueeze(narrow(per_sample_weights, 0, 0, used), -1);
+              each = each * unsqueeze(cast(narrow(per_sample_weights, 0, 0, used), each.dtype()), -1);
             }
             if (pad >= 0) each = masked_fill(each, unsqueeze(eq(chosen, Tensor(pad)), -1), Tensor(0));
-            result = index_add(zeros_of(weight, {bags, weight.sizes()[1]}), 0, narrow(bag_of, 0, 0, used), each);
+            result = index_add(zeros_of(each, {bags, weight.sizes()[1]}), 0, narrow(bag_of, 0, 0, used), each);
             if (mode == 1) {
               const Tensor count = masked_fill(sizes, eq(sizes, Tensor(0)), Tensor(1));
-              result = result / unsqueeze(cast(count, weight.dtype()), -1);
+              result = result / unsqueeze(cast(count, each.dtype()), -1);
             }
+            if (is_half(weight.dtype())) result = cast(result, weight.dtype());
           }
           return std::array<Tensor, 4>{result, bag_of, sizes, max_rows};
         },
@@ -1190,6 +1192,11 @@ OP_DEFINE(diagonal){{
           return Grads{whole};
         },
     .view = true,
+}};
+OP_DEFINE(linalg_diagonal){{
+    .doc = R"(The view on the diagonal of two dimensions, by default the last two.)",
+    .composite = [](const Tensor& x, int64_t offset, int64_t dim1,
+                    int64_t dim2) { return diagonal(x, offset, dim1, dim2); },
 }};
 OP_DEFINE(diag_embed){{
     .doc =

@@ -208,9 +208,11 @@ Tensor pad_by_index(const Tensor& x, Ints pad, std::string_view mode) {
     if (mode == "circular") check(before <= n && after <= n, "Padding value causes wrapping around more than once.");
     check(n + before + after >= (mode == "circular" ? 0 : 1), "input (dimension ", d, ": ", n,
           ") is too small for the padding (", before, ", ", after, ")");
+    // What negative padding cuts off is gone before the ends are joined, but not before an edge is mirrored.
+    const int64_t cut = std::max<int64_t>(-before, 0), kept = n - cut - std::max<int64_t>(-after, 0);
     const Tensor index = padded_index(n, before, after, [&](int64_t k) -> int64_t {
       if (mode == "replicate") return std::clamp<int64_t>(k, 0, n - 1);
-      if (mode == "circular") return k < 0 ? k + n : k >= n ? k - n : k;
+      if (mode == "circular") return k < cut ? k + kept : k >= cut + kept ? k - kept : k;
       return k < 0 ? -k : k >= n ? 2 * (n - 1) - k : k;
     });
     out = index_select(out, d, to(index, x.device()));
@@ -646,11 +648,13 @@ OP_DEFINE(moveaxis){{
 OP_DEFINE(swapaxes){{
     .doc = R"(Another name of transpose.)",
     .composite = [](const Tensor& x, int64_t a, int64_t b) { return transpose(x, a, b); },
+    .view = true,
     .in_place = true,
 }};
 OP_DEFINE(swapdims){{
     .doc = R"(Another name of transpose.)",
     .composite = [](const Tensor& x, int64_t a, int64_t b) { return transpose(x, a, b); },
+    .view = true,
     .in_place = true,
 }};
 

@@ -1,5 +1,7 @@
-// Orders: sorting, the largest elements, distinct elements.
+// Orders: sorting, the largest elements, distinct elements, histograms.
 #include "kernels/cpu/sorting.h"
+
+#include <cmath>
 
 #include "ops/common.h"
 
@@ -193,6 +195,148 @@ OP_DEFINE(unique_consecutive){{
           return grouped(wide, d, group_rows(rows, in_place_order(rows.sizes()[0])), {rows.sizes()[0]}, return_inverse,
                          return_counts);
         },
+}};
+
+// ---- histograms ----
+
+namespace {
+
+using Range = std::optional<std::span<const double>>;
+
+Tensor points_of(const Tensor& x) {
+  check<NotImplementedError>(x.is_floating_point(), "\"histogramdd\" not implemented for '", scalar_name(x.dtype()),
+                             "'");
+  check(x.dim() >= 2, "torch.histogramdd: input tensor should have at least 2 dimensions, but got ", x.dim());
+  const int64_t d = x.sizes().back();
+  return reshape(contiguous(cast(x.detach(), kFloat64)), {d ? x.numel() / d : 0, d});
+}
+
+/// Equal bins from the least to the greatest element of each dimension, or over `range`, a pair for each.
+std::vector<Tensor> equal_bins(const Tensor& x, Ints bins, const Range& range) {
+  const Tensor points = points_of(x);
+  const int64_t dims = points.sizes()[1], n = points.sizes()[0];
+  check(int64_t(bins.size()) == dims,
+        "histogramdd: The size of bins must be equal to the innermost dimension of the input.");
+  check(!range || int64_t(range->size()) == 2 * dims, "torch.histogramdd: for a ", dims,
+        "-dimensional histogram range should have ", 2 * dims, " elements, but got ", range ? range->size() : 0);
+  std::vector<Tensor> edges;
+  for (int64_t d = 0; d < dims; ++d) {
+    check(bins[size_t(d)] > 0, "torch.histogram(): bins must be > 0, but got ", bins[size_t(d)], " for dimension ", d);
+    double low = 0, high = n ? 0 : 1;
+    if (range) {
+      low = (*range)[size_t(2 * d)];
+      high = (*range)[size_t(2 * d + 1)];
+      check(low <= high, "torch.histogramdd: min should not exceed max, but got min ", low, " max ", high,
+            " for dimension ", d);
+    } else {
+      for (int64_t i = 0; i < n; ++i) {
+        const double v = points.data<double>()[i * dims + d];
+        low = i == 0 || !(v >= low) ? v : low;
+        high = i == 0 || !(v <= high) ? v : high;
+      }
+    }
+    check(std::isfinite(low) && std::isfinite(high), "torch.histogramdd: dimension ", d, "'s range [", low, ", ", high,
+          "] is not finite");
+    if (low == high) {
+      low -= 0.5;
+      high += 0.5;
+    }
+    edges.push_back(linspace(Scalar(low), Scalar(high), bins[size_t(d)] + 1, x.dtype()));
+  }
+  return edges;
+}
+
+/// The weights of the points in each bin, the last of a dimension closed at both ends. With `density` divided by their
+/// sum and the size of the bin.
+Tensor count_bins(const Tensor& x, Tensors edges, const Tensor& weight, bool density) {
+  const Tensor points = points_of(x);
+  const int64_t dims = points.sizes()[1], n = points.sizes()[0];
+  check(int64_t(edges.size()) == dims,
+        "histogramdd: The size of bins must be equal to the innermost dimension of the input.");
+  Dims sizes;
+  std::vector<Tensor> borders;
+  for (const Tensor& e : edges) {
+    check(e.dim() == 1, "torch.histogramdd: bins tensors should have one dimension, but got ", e.dim());
+    check(e.numel() > 0, "torch.histogramdd: bins tensors should have at least 1 element");
+    check(e.dtype() == x.dtype(),
+          "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with ", "dtype ",
+          scalar_name(x.dtype()), " and bins with dtype ", scalar_name(e.dtype()));
+    sizes.push_back(e.numel() - 1);
+    borders.push_back(contiguous(cast(e.detach(), kFloat64)));
+  }
+  Tensor weights;
+  if (weight.defined()) {
+    check(weight.numel() == n,
+          "torch.histogramdd: weight should have the shape of input without its last dimension, but got ",
+          weight.sizes());
+    check(weight.dtype() == x.dtype(),
+          "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the "
+          "same dtype, but got ",
+          scalar_name(x.dtype()), " and ", scalar_name(weight.dtype()));
+    weights = contiguous(cast(weight.detach(), kFloat64));
+  }
+  Tensor hist = zeros(sizes, kFloat64);
+  double total = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    int64_t at = 0;
+    bool inside = true;
+    for (int64_t d = 0; d < dims && inside; ++d) {
+      const double v = points.data<double>()[i * dims + d];
+      const double *first = borders[size_t(d)].data<double>(), *last = first + sizes[size_t(d)];
+      inside = v >= *first && v <= *last && first != last;
+      const int64_t bin = std::upper_bound(first, last, v) - first - 1;
+      at = at * sizes[size_t(d)] + std::min(bin, sizes[size_t(d)] - 1);
+    }
+    if (!inside) continue;
+    const double w = weights.defined() ? weights.data<double>()[i] : 1;
+    hist.data<double>()[at] += w;
+    total += w;
+  }
+  if (density) {
+    hist = hist / Tensor(total);
+    for (int64_t d = 0; d < dims; ++d) {
+      Dims shape(size_t(dims), 1);
+      shape[size_t(d)] = sizes[size_t(d)];
+      const Tensor& b = borders[size_t(d)];
+      hist = hist / reshape(narrow(b, 0, 1, sizes[size_t(d)]) - narrow(b, 0, 0, sizes[size_t(d)]), shape);
+    }
+  }
+  return cast(hist, x.dtype());
+}
+
+std::array<Tensor, 2> histogram_of(const Tensor& x, const Tensor& edges, const Tensor& weight, bool density) {
+  if (weight.defined())
+    check(Ints(weight.sizes()) == Ints(x.sizes()),
+          "torch.histogram: if weight tensor is provided it should have the same shape as "
+          "the input tensor, but got input ",
+          x.sizes(), " and weight ", weight.sizes());
+  return {count_bins(reshape(x, {-1, 1}), {edges}, weight, density), edges};
+}
+
+}  // namespace
+
+OP_DEFINE(histogram){
+    {
+        .doc =
+            R"(How many elements lie in each of ``bins`` equal bins from the least element to the greatest, or over ``range``; the
+sums of their weights, if given. ``density`` makes the integral 1. Returns the histogram and the edges of its bins.)",
+        .composite =
+            [](const Tensor& x, int64_t bins, Range range, const Tensor& weight, bool density) {
+              return histogram_of(x, equal_bins(reshape(x, {-1, 1}), {bins}, range)[0], weight, density);
+            },
+    },
+    {
+        .doc = R"(The same with the edges of the bins, ascending, in a tensor.)",
+        .composite = [](const Tensor& x, const Tensor& bins, const Tensor& weight,
+                        bool density) { return histogram_of(x, bins, weight, density); },
+    }};
+OP_DEFINE(histogramdd_bin_edges){{
+    .doc = R"(The edges of equal bins in each dimension of points (*, D); ``range`` holds two numbers for each.)",
+    .composite = [](const Tensor& x, Ints bins, Range range) { return equal_bins(x, bins, range); },
+}};
+OP_DEFINE(histogramdd_from_bin_tensors){{
+    .doc = R"(How many points (*, D) lie in each bin of a D-dimensional histogram with the given edges.)",
+    .composite = count_bins,
 }};
 
 }  // namespace rush

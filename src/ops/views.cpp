@@ -88,6 +88,7 @@ Errors: RuntimeError where it would reach outside the storage.)",
           return Grads{as_strided(memory, x.sizes(), x.strides(), own_start)};
         },
     .view = true,
+    .in_place = true,
 }};
 
 OP_DEFINE(view){
@@ -220,6 +221,7 @@ OP_DEFINE(t){{
           check(x.dim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", x.dim(), "D");
           return x.dim() < 2 ? x : transpose(x, 0, 1);
         },
+    .view = true,
     .in_place = true,
 }};
 

@@ -31,6 +31,16 @@ inline int64_t position(int64_t given, int64_t dim, int64_t size, Bounds bounds)
   return i;
 }
 
+/// Whether all n indices are positions as they are. Looked at a block at a time, so that the loop that then reads at
+/// them has no test in it.
+template <class I>
+bool all_inside(const I* index, int64_t n, int64_t size) {
+  bool outside = false;
+  for (int64_t i = 0; i < n; ++i) outside |= uint64_t(int64_t(index[i])) >= uint64_t(size);
+  return !outside;
+}
+constexpr int64_t kBlock = 512;
+
 bool is_mask(const Tensor& t) { return t.dtype() == kBool || t.dtype() == kUInt8; }
 
 int64_t grain_for(int64_t elements_each) { return std::max<int64_t>(kGrain / std::max<int64_t>(elements_each, 1), 1); }
@@ -311,7 +321,13 @@ void index(Tensor& out, const Tensor& x, const Selection& s) {
           parallel_for(0, wide.numel(), grain_for(block), [&](int64_t lo, int64_t hi) {
             const Bounds bounds = s.bounds;
             if (block == 1)
-              for (int64_t i = lo; i < hi; ++i) to[i] = from[position(places[i], dim, size, bounds) * stride];
+              for (int64_t first = lo; first < hi; first += kBlock) {
+                const int64_t end = std::min(hi, first + kBlock);
+                if (all_inside(places + first, end - first, size))
+                  for (int64_t i = first; i < end; ++i) to[i] = from[places[i] * stride];
+                else
+                  for (int64_t i = first; i < end; ++i) to[i] = from[position(places[i], dim, size, bounds) * stride];
+              }
             else
               for (int64_t i = lo; i < hi; ++i)
                 std::copy_n(from + position(places[i], dim, size, bounds) * stride, block, to + i * block);

@@ -1,5 +1,5 @@
 // Sorting. Elements become unsigned keys of the same order (NaN last, both zeros equal), which are sorted together with
-// their indices: long rows by radix, 11 bits a pass and only the passes in which keys differ; short ones by comparison.
+// their indices: by radix, 8 or 11 bits a pass and only the passes in which keys differ; short rows by comparison.
 // topk scans for what exceeds the k-th best so far, a block of 64 at a time.
 #include "kernels/cpu/sorting.h"
 
@@ -91,37 +91,43 @@ struct Room {
   Tensor memory;
 };
 
-constexpr int kDigit = 11;
-constexpr int64_t kBuckets = int64_t{1} << kDigit, kRadixFrom = 2048;
-
-/// Sorts n items by the low `bits` of their keys; the result is in the memory that is returned, one of the two.
-template <class Item>
-Item* radix_sort(Item* items, Item* other, int64_t n, int bits) {
-  const int passes = (bits + kDigit - 1) / kDigit;
-  std::vector<uint32_t> counts(size_t(passes * kBuckets), 0);
+/// Sorts n items by the low 8 * Bytes bits of their keys, Digit bits a pass; the result is in the memory that is
+/// returned, one of the two.
+template <int Bytes, int Digit, class Item>
+Item* radix_sort(Item* items, Item* other, int64_t n) {
+  constexpr int passes = (8 * Bytes + Digit - 1) / Digit;
+  constexpr uint64_t buckets = uint64_t{1} << Digit;
+  uint32_t counts[passes][buckets] = {};
   for (int64_t i = 0; i < n; ++i) {
     uint64_t key = items[i].key();
-    for (int p = 0; p < passes; ++p, key >>= kDigit) ++counts[size_t(p * kBuckets) + (key & (kBuckets - 1))];
+    for (int p = 0; p < passes; ++p, key >>= Digit) ++counts[p][key & (buckets - 1)];
   }
   for (int p = 0; p < passes; ++p) {
-    uint32_t* count = counts.data() + p * kBuckets;
-    if (count[items[0].key() >> (p * kDigit) & (kBuckets - 1)] == n) continue;  // all alike here
-    std::exclusive_scan(count, count + kBuckets, count, uint32_t(0));
-    for (int64_t i = 0; i < n; ++i) other[count[items[i].key() >> (p * kDigit) & (kBuckets - 1)]++] = items[i];
+    uint32_t* count = counts[p];
+    const int shift = p * Digit;
+    if (count[items[0].key() >> shift & (buckets - 1)] == n) continue;  // all alike here
+    std::exclusive_scan(count, count + buckets, count, uint32_t(0));
+    for (int64_t i = 0; i < n; ++i) other[count[items[i].key() >> shift & (buckets - 1)]++] = items[i];
     std::swap(items, other);
   }
   return items;
 }
+
+/// From this length on radix sort is faster than comparing.
+template <class T>
+inline constexpr int64_t kRadixFrom = sizeof(T) == 8 ? 512 : 128;
 
 template <class T, class Item>
 void sort_row(T* values, int64_t* indices, const T* row, int64_t n, bool descending, Item* items, Item* other) {
   using K = Key<T>;
   const K flip = descending ? K(~K(0)) : K(0);
   for (int64_t i = 0; i < n; ++i) items[i] = Item::make(K(key_of(row[i]) ^ flip), i);
-  if (n < kRadixFrom)
+  if (n < kRadixFrom<T>)
     std::sort(items, items + n);
+  else if (n < 16384)
+    items = radix_sort<sizeof(T), 8>(items, other, n);
   else
-    items = radix_sort(items, other, n, 8 * int(sizeof(T)));
+    items = radix_sort<sizeof(T), 11>(items, other, n);
   for (int64_t i = 0; i < n; ++i) indices[i] = items[i].index();
   for (int64_t i = 0; i < n; ++i) values[i] = row[items[i].index()];
 }
@@ -150,7 +156,7 @@ void sort(Tensor& values, Tensor& indices, const Tensor& x, int64_t dim, bool de
     for_real(x.dtype(), [&]<class T>() {
       const auto work = [&]<class Item>() {
         parallel_for(0, count, std::max<int64_t>(4096 / n, 1), [&](int64_t lo, int64_t hi) {
-          Room<Item> items(n), other(n < kRadixFrom ? 0 : n);
+          Room<Item> items(n), other(n < kRadixFrom<T> ? 0 : n);
           for (int64_t r = lo; r < hi; ++r)
             sort_row(v.data<T>() + r * n, at.data<int64_t>() + r * n, rows.data<T>() + r * n, n, descending,
                      items.data(), other.data());

@@ -1,0 +1,128 @@
+"""Subscripts, gathering, joining and sorting against NumPy, and their gradients against finite differences."""
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight.autograd import gradcheck, gradgradcheck
+
+
+def pair(*shape):
+    a = np.arange(np.prod(shape), dtype=np.float64).reshape(shape)
+    return a, torch.tensor(a.tolist(), dtype=torch.float64).reshape(shape)
+
+
+INDICES = [
+    0, -1, slice(None), slice(1, None, 2), (slice(None), 1), (..., 0), (None, 1), (0, None, slice(0, 2)),
+    [0, 2], ([0, 1], [1, 0]), (slice(None), [0, 2]), ([0, 1], slice(None), [1, 2]), (slice(None), [1], [0]),
+    ([[0, 1], [1, 2]],), (..., [0], None), (True, 0), (slice(5, 1),),
+]  # fmt: skip
+
+
+def as_index(i, make):
+    if isinstance(i, tuple):
+        return tuple(as_index(k, make) for k in i)
+    return make(i) if isinstance(i, list) else i
+
+
+@pytest.mark.parametrize("i", INDICES, ids=str)
+def test_subscripts_read_and_write(i):
+    a, x = pair(3, 2, 4) if i in ([0, 2], ([[0, 1], [1, 2]],)) else pair(2, 3, 4)
+    ai, xi = as_index(i, np.array), as_index(i, torch.tensor)
+    assert x[xi].tolist() == a[ai].tolist()
+    a[ai] = -1.5
+    x[xi] = -1.5
+    assert x.tolist() == a.tolist()
+
+
+def test_masks():
+    a, x = pair(3, 4)
+    assert x[x > 5].tolist() == a[a > 5].tolist()
+    assert x[torch.tensor([True, False, True])].tolist() == a[[0, 2]].tolist()
+    x[x > 5] = torch.arange(6, dtype=torch.float64)
+    a[a > 5] = np.arange(6)
+    assert x.tolist() == a.tolist()
+    assert x.masked_fill(x > 2, 0).sum().item() == a[a <= 2].sum()
+
+
+@pytest.mark.parametrize(
+    "call, error",
+    [
+        (lambda x: x[3], IndexError),
+        (lambda x: x[0, 0, 0], IndexError),
+        (lambda x: x[torch.tensor([3])], IndexError),
+        (lambda x: x[torch.tensor([0, 1]), torch.tensor([0, 1, 2])], IndexError),
+        (lambda x: x[torch.zeros(2, 4, dtype=torch.bool)], IndexError),
+        (lambda x: x[::-1], ValueError),
+        (lambda x: x.index_select(0, torch.tensor([-1])), IndexError),
+        (lambda x: x.gather(0, torch.tensor([[3]])), RuntimeError),
+        (lambda x: x.scatter_add(0, torch.tensor([[9]]), x), RuntimeError),
+        (lambda x: x.take(torch.tensor([12])), IndexError),
+        (lambda x: torch.cat([x, x[:, 1:]]), RuntimeError),
+        (lambda x: x.topk(5), RuntimeError),
+    ],
+)
+def test_bad_indices_raise(call, error):
+    with pytest.raises(error):
+        call(pair(3, 4)[1])
+
+
+def test_sorting_is_stable_with_nan_last():
+    x = torch.tensor([2.0, float("nan"), -0.0, 0.0, 2.0, -1.0])
+    values, places = x.sort()
+    assert places.tolist() == [5, 2, 3, 0, 4, 1]
+    assert x.sort(descending=True)[1].tolist() == [1, 0, 4, 2, 3, 5]
+    assert x.topk(2)[1].tolist()[0] == 1
+
+
+@pytest.mark.parametrize("n", [5, 200, 3000, 20000])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64, torch.int16, torch.uint8])
+def test_sort_and_topk_of_any_length(n, dtype):
+    torch.manual_seed(0)
+    x = (torch.rand(2, n) * 200 - (0 if dtype == torch.uint8 else 100)).to(dtype)
+    a = np.array(x.tolist())
+    order = np.argsort(a, axis=1, kind="stable")
+    values, places = x.sort(1)
+    assert places.tolist() == order.tolist()
+    assert values.tolist() == np.take_along_axis(a, order, 1).tolist()
+    assert x.topk(3)[0].tolist() == np.sort(a, axis=1)[:, :-4:-1].tolist()
+    assert x.t().sort(0)[0].t().tolist() == values.tolist()
+
+
+def test_unique():
+    x = torch.tensor([3, 1, 3, 2, 1])
+    values, inverse, counts = torch.unique(x, return_inverse=True, return_counts=True)
+    assert (values.tolist(), inverse.tolist(), counts.tolist()) == ([1, 2, 3], [2, 0, 2, 1, 0], [2, 1, 2])
+    rows = torch.tensor([[1, 2], [0, 5], [1, 2]])
+    assert torch.unique(rows, dim=0).tolist() == [[0, 5], [1, 2]]
+    assert torch.unique_consecutive(torch.tensor([1, 1, 2, 2, 1])).tolist() == [1, 2, 1]
+
+
+GRADIENTS = {
+    "subscript": (lambda x: x[1:, [0, 2, 0]], (3, 4)),
+    "basic": (lambda x: x[..., None, 1], (3, 4)),
+    "index_put": (lambda x: x.index_put((torch.tensor([1]),), x[0]), (3, 4)),
+    "gather": (lambda x: x.gather(1, torch.tensor([[0, 0], [1, 3]])), (3, 4)),
+    "scatter_add": (lambda x: x.scatter_add(1, torch.tensor([[0, 0], [1, 3]]), x[:2, :2] ** 2), (3, 4)),
+    "scatter_prod": (lambda x: x.scatter_reduce(0, torch.tensor([[0, 1, 0, 2]]), x[:1] * 2, "prod"), (3, 4)),
+    "index_mean": (lambda x: x.index_reduce(0, torch.tensor([0, 0]), x[:2] * 3, "mean"), (3, 4)),
+    "cat": (lambda x: torch.cat([x, x * 2], 1), (3, 4)),
+    "stack": (lambda x: torch.stack([x, x * 2], -1), (3, 4)),
+    "split": (lambda x: x.split([1, 3], 1)[1] * 2, (3, 4)),
+    "unbind": (lambda x: x.unbind(1)[2], (3, 4)),
+    "unfold": (lambda x: x.unfold(1, 3, 1), (3, 5)),
+    "reflect": (lambda x: torch.nn.functional.pad(x, (2, 1), mode="reflect"), (2, 3, 4)),
+    "im2col": (lambda x: torch.nn.functional.unfold(x, 2, padding=1), (1, 2, 3, 3)),
+    "sort": (lambda x: x.sort(0)[0], (3, 4)),
+    "diagonal": (lambda x: x.diagonal(1), (3, 4)),
+    "masked_scatter": (lambda x: x.masked_scatter(torch.eye(3, dtype=torch.bool), x * 2), (3, 3)),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients(name):
+    f, shape = GRADIENTS[name]
+    torch.manual_seed(0)
+    x = torch.randn(*shape, dtype=torch.float64, requires_grad=True)
+    assert gradcheck(f, (x,))
+    assert gradgradcheck(f, (x,))
