@@ -113,7 +113,7 @@ std::array<Tensor, 2> var_and_mean(const Tensor& x, OptInts dim, double correcti
 }
 double correction_of(OptScalar c) { return c ? c->to_double() : 1; }
 
-/// The smallest normal number of a dtype: what a zero is moved away by.
+/// m where it is finite, else 0: what exponents may be shifted by.
 Tensor no_infinity(const Tensor& m) { return masked(m, eq(abs(m), HUGE_VAL), 0); }
 
 // ---- order statistics
@@ -127,7 +127,6 @@ std::array<Meta, 2> selection_meta(const Tensor& x, int64_t dim, bool keepdim, c
 int64_t row_length(const Tensor& x, int64_t dim) { return x.dim() ? x.sizes()[wrap_dim(dim, x.dim())] : 1; }
 Tensor rows_along(const Tensor& x, int64_t dim) { return contiguous(dim_to_end(x, wrap_dim(dim, x.dim()))); }
 
-template <bool kIgnoreNan>
 Meta median_meta(const Tensor& x) {
   check<NotImplementedError>(x.dtype() != kBool && !x.is_complex(), "not implemented for '", scalar_name(x.dtype()),
                              "'");
@@ -143,7 +142,6 @@ void median_all(Tensor& out, const Tensor& x) {
   Tensor index = allocate({{}, kInt64});
   cpu::median(out, index, contiguous(x), x.numel(), kIgnoreNan);
 }
-template <bool kIgnoreNan>
 std::array<Meta, 2> median_dim_meta(const Tensor& x, int64_t dim, bool keepdim) {
   check<NotImplementedError>(x.dtype() != kBool, "not implemented for 'Bool'");
   return selection_meta(x, dim, keepdim, "median");
@@ -744,7 +742,7 @@ OP_DEFINE(renorm){{
 
 OP_DEFINE(median){{
                       .doc = R"(The median of all elements, the lower of the two middle ones; NaN if there is one.)",
-                      .infer = median_meta<false>,
+                      .infer = median_meta,
                       .kernel = {median_all<false>},
                       .saves = "self, result",
                       .vjp =
@@ -754,7 +752,7 @@ OP_DEFINE(median){{
                   },
                   {
                       .doc = R"(The median along ``dim``, the lower of the two middle elements, and its index.)",
-                      .infer = median_dim_meta<false>,
+                      .infer = median_dim_meta,
                       .kernel = {median_dim<false>},
                       .saves = "self.shape, indices",
                       .vjp = picked_vjp,
@@ -762,7 +760,7 @@ OP_DEFINE(median){{
 
 OP_DEFINE(nanmedian){{
                          .doc = R"(The lower median of all elements that are not NaN.)",
-                         .infer = median_meta<true>,
+                         .infer = median_meta,
                          .kernel = {median_all<true>},
                          .saves = "self, result",
                          .vjp =
@@ -772,7 +770,7 @@ OP_DEFINE(nanmedian){{
                      },
                      {
                          .doc = R"(The lower median along ``dim`` of the elements that are not NaN, and its index.)",
-                         .infer = median_dim_meta<true>,
+                         .infer = median_dim_meta,
                          .kernel = {median_dim<true>},
                          .saves = "self.shape, indices",
                          .vjp = picked_vjp,
@@ -851,6 +849,7 @@ OP_DEFINE(bincount){{
 With ``weights`` of the same size their sums, in float32 for float32 and else in float64.)",
     .composite =
         [](const Tensor& x, const Tensor& weights, int64_t minlength) {
+          check<NotImplementedError>(x.is_cpu(), "has no kernel on device ", x.device());
           check(minlength >= 0, "minlength should be >= 0");
           check(x.dim() == 1 && is_integral(x.dtype()) && x.dtype() != kBool,
                 "bincount only supports 1-d non-negative integral inputs.");

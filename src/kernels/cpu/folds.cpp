@@ -230,8 +230,7 @@ struct Simple {
     auto* to = static_cast<typename F::Result*>(out[0]);
     for (int64_t i = 0; i < n; ++i) to[i] = F::finish(static_cast<const Acc*>(acc)[i], options);
   }
-  static constexpr DType in =
-      std::is_same_v<T, uint8_t> ? kBool : dtype_of<std::conditional_t<std::is_same_v<T, uint8_t>, bool, T>>;
+  static constexpr DType in = dtype_of<std::conditional_t<std::is_same_v<T, uint8_t>, bool, T>>;
   static constexpr Fold fold{in, {dtype_of<typename F::Result>, kBool}, sizeof(Acc), start, run, rows, merge, finish};
 };
 
