@@ -102,7 +102,10 @@ Tensor other_way(const Tensor& g, const Tensor& w, Ints input_sizes, Ints stride
   for (size_t d = 0; d < stride.size() && !transposed; ++d)
     output_padding[d] = input_sizes[d + 2] - ((g.sizes()[d + 2] - 1) * stride[d] - 2 * padding[d] +
                                               dilation[d] * (w.sizes()[d + 2] - 1) + 1);
-  return convolution(g, w, Tensor(), stride, padding, dilation, !transposed, output_padding, groups);
+  Tensor result = convolution(g, w, Tensor(), stride, padding, dilation, !transposed, output_padding, groups);
+  for (size_t d = 0; d < stride.size() && transposed; ++d)  // an output padding of a stride or more adds windows
+    if (result.sizes()[d + 2] != input_sizes[d + 2]) result = narrow(result, int64_t(d) + 2, 0, input_sizes[d + 2]);
+  return result;
 }
 
 Dims without_channels(const Tensor& g) {

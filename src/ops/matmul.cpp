@@ -332,6 +332,10 @@ Errors: RuntimeError where shapes do not fit.)",
                 " but expected ", w.size(2));
           check(!bias.defined() || bias.size(0) == w.size(0), "bilinear(): bias size does not match weight size: got ",
                 bias.defined() ? bias.size(0) : 0, " but expected ", w.size(0));
+          if (is_floating(a.dtype()) && a.itemsize() == 2) {  // both sums in float
+            const Tensor wide = bias.defined() ? cast(bias, kFloat32) : bias;
+            return cast(bilinear(cast(a, kFloat32), cast(b, kFloat32), cast(w, kFloat32), wide), a.dtype());
+          }
           Dims sizes = without_last(a);
           const int64_t n = product(sizes), o = w.size(0), i = w.size(1), j = w.size(2);
           // (o, n, j): input1 by every weight[o], then summed against input2

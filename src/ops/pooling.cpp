@@ -97,6 +97,8 @@ std::array<Tensor, 2> max_with_indices(const Tensor& x, const Windows& w, std::s
 Dims adaptive_size(const Tensor& x, Ints output_size, size_t n, std::string_view op) {
   const Dims size = output_size.size() == 1 ? Dims(n, output_size[0]) : Dims(output_size);
   check(size.size() == n, op, ": output_size must be ", n);
+  check<ValueError>(n == 1 || x.dim() > int64_t(n), "Input dimension should be at least ", n + 1, ", got shape ",
+                    x.sizes());
   check(x.dim() == int64_t(n) + 1 || x.dim() == int64_t(n) + 2, op, "(): Expected ", n + 1, "D or ", n + 2,
         "D tensor, but got: ", x.sizes());
   for (int64_t d = 1; d < x.dim(); ++d)
