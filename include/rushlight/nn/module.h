@@ -153,8 +153,7 @@ class Handle : public std::shared_ptr<M> {
   template <std::same_as<std::nullptr_t> T>  // and not from 0
   Handle(T) {}
   Handle() requires std::default_initializable<M> : std::shared_ptr<M>(std::make_shared<M>()) {}
-  explicit Handle(const Options& options) requires std::constructible_from<M, const Options&>
-      : std::shared_ptr<M>(std::make_shared<M>(options)) {}
+  explicit Handle(const Options& options) : std::shared_ptr<M>(std::make_shared<M>(options)) {}
   template <class... A>
   requires(sizeof...(A) > 0 && std::constructible_from<M, A...>) explicit Handle(A&&... arguments)
       : std::shared_ptr<M>(std::make_shared<M>(std::forward<A>(arguments)...)) {}
