@@ -8,3 +8,4 @@
 #include "rushlight/nn/flatten.h"
 #include "rushlight/nn/init.h"
 #include "rushlight/nn/module.h"
+#include "rushlight/nn/normalizations.h"

@@ -89,4 +89,11 @@ void PReLUImpl::reset_parameters() { init::constant_(weight, options.init); }
 Tensor PReLUImpl::forward(const Tensor& x) { return prelu(x, weight); }
 std::string PReLUImpl::extra_repr() const { return text("num_parameters=", options.num_parameters); }
 
+Tensor SoftmaxImpl::forward(const Tensor& x) { return softmax(x, options.dim); }
+std::string SoftmaxImpl::extra_repr() const { return text("dim=", options.dim.value); }
+Tensor SoftminImpl::forward(const Tensor& x) { return softmax(-x, options.dim); }
+std::string SoftminImpl::extra_repr() const { return text("dim=", options.dim.value); }
+Tensor LogSoftmaxImpl::forward(const Tensor& x) { return log_softmax(x, options.dim); }
+std::string LogSoftmaxImpl::extra_repr() const { return text("dim=", options.dim.value); }
+
 }  // namespace rush::nn

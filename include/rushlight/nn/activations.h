@@ -183,4 +183,26 @@ struct PReLUImpl : Layer<PReLUOptions> {
 };
 using PReLU = Handle<PReLUImpl>;
 
+struct SoftmaxOptions {
+  Required<int64_t> dim;
+};
+struct SoftmaxImpl : Layer<SoftmaxOptions> {
+  using Layer::Layer;
+  Tensor forward(const Tensor& input) override;
+  std::string extra_repr() const override;
+};
+using Softmax = Handle<SoftmaxImpl>;
+struct SoftminImpl : Layer<SoftmaxOptions> {
+  using Layer::Layer;
+  Tensor forward(const Tensor& input) override;
+  std::string extra_repr() const override;
+};
+using Softmin = Handle<SoftminImpl>;
+struct LogSoftmaxImpl : Layer<SoftmaxOptions> {
+  using Layer::Layer;
+  Tensor forward(const Tensor& input) override;
+  std::string extra_repr() const override;
+};
+using LogSoftmax = Handle<LogSoftmaxImpl>;
+
 }  // namespace rush::nn
