@@ -3,9 +3,12 @@
 #pragma once
 #include "rushlight/nn/activations.h"
 #include "rushlight/nn/containers.h"
+#include "rushlight/nn/convolutions.h"
 #include "rushlight/nn/dropout.h"
 #include "rushlight/nn/embedding.h"
 #include "rushlight/nn/flatten.h"
 #include "rushlight/nn/init.h"
+#include "rushlight/nn/linear.h"
 #include "rushlight/nn/module.h"
 #include "rushlight/nn/normalizations.h"
+#include "rushlight/nn/pooling.h"

@@ -73,8 +73,8 @@ Tensor BatchNormImpl<N>::forward(const Tensor& input) {
     check<ValueError>(dims == N + 2, "expected ", N + 2, "D input (got ", dims, "D input)");
   const bool tracks = options.track_running_stats, training = training_ || !running_mean.defined();
   if (training)
-    check<ValueError>(input.numel() != input.size(1), "Expected more than 1 value per channel when training, got input size ",
-                      input.sizes());
+    check<ValueError>(input.numel() != input.size(1),
+                      "Expected more than 1 value per channel when training, got input size ", input.sizes());
   double factor = options.momentum.value_or(0);
   if (training_ && tracks && num_batches_tracked.defined()) {
     const NoGrad guard;
