@@ -9,6 +9,7 @@
 #include "rushlight/nn/flatten.h"
 #include "rushlight/nn/init.h"
 #include "rushlight/nn/linear.h"
+#include "rushlight/nn/losses.h"
 #include "rushlight/nn/module.h"
 #include "rushlight/nn/normalizations.h"
 #include "rushlight/nn/pooling.h"
