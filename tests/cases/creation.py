@@ -105,3 +105,10 @@ Case(
     raises=[((3,), RuntimeError, "ambiguous")],
 )
 Case("is_same_size", ref=lambda a, b: a.shape == b.shape, inputs=PAIRS, dtypes=("float32",), **ASK)
+Case(
+    "vander",
+    ref=lambda x, n=None, increasing=False: np.vander(x, n, increasing),
+    inputs=[(4,), ((4,), 3)],
+    kwargs=[{}, {"increasing": True}],
+    dtypes=("float32", "float64", "int64"),
+)

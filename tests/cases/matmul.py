@@ -74,7 +74,7 @@ row(
     dtypes=BOTH,
 )
 row("linalg_multi_dot", np.linalg.multi_dot, [([(2, 3), (3, 4), (4, 2)],)], dtypes=BOTH)
-row("linalg_vecdot", lambda a, b, dim=-1: (a.conj() * b).sum(dim), [((2, 3), (2, 3))])
+row("linalg_vecdot", lambda a, b, dim=-1: (a.conj() * b).sum(dim), [((2, 3), (2, 3))], dtypes=BOTH + ("complex64",))
 row("linalg_cross", lambda a, b, dim=-1: np.cross(a, b, axis=dim), [((2, 3), (2, 3))], dtypes=BOTH)
 row("cross", lambda a, b, dim=None: np.cross(a, b), [((2, 3), (2, 3))], dtypes=BOTH)
 row(

@@ -53,3 +53,4 @@ Case(
     inputs=[((3, 5), T((3, 5), dtype="bool"), 2.0)],
     dtypes=("float32", "float64"),
 )
+draws("rrelu", [((40, 5), 0.1, 0.4, True)])

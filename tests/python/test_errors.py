@@ -82,7 +82,7 @@ ERRORS = [
     (lambda: torch.cat([ones(2, 3), ones(2, 4)]), RuntimeError, ["cat", "3", "4"]),
     (lambda: torch.cat([]), (RuntimeError, ValueError), ["cat", "non-empty"]),
     (lambda: torch.stack([ones(2), ones(3)]), RuntimeError, ["stack", "equal size"]),
-    (lambda: torch.nn.functional.conv2d(ones(1, 3, 8, 8), ones(4, 2, 3, 3)), RuntimeError, ["conv2d", "3 channels", "2"]),
+    (lambda: torch.nn.functional.conv2d(ones(1, 3, 8, 8), ones(4, 2, 3, 3)), RuntimeError, ["conv2d|convolution", "3 channels", "2"]),
     (lambda: torch.nn.functional.cross_entropy(ones(3, 5), torch.zeros(4, dtype=torch.int64)), ValueError, ["batch_size", "3", "4"]),
     (lambda: torch.nn.functional.layer_norm(ones(2, 3), (4,)), RuntimeError, ["layer_norm", "4", "3"]),
     (lambda: ones(4).chunk(0), RuntimeError, ["chunk", "0"]),
