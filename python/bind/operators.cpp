@@ -17,6 +17,7 @@ struct Operator {
   vectorcallfunc vectorcall;
   Overloads overloads;
   bool in_place;
+  bool dunder;  // `__add__`: what can't be converted is left to the other operand
   PyObject* name;
 };
 
@@ -401,6 +402,12 @@ bool parse(const OpInfo& op, const Call& call, Scratch& scratch, Value* values, 
       given |= 1u << i;
     }
   }
+  if (!scratch.tensors.empty()) {  // a number stands for a tensor only where it meets one
+    bool met = false;
+    for (size_t i = 0; i < s.count; ++i)
+      met |= (given >> i & 1) && values[i].tag == Value::Tag::Tensor && !values[i].tensor().impl()->wrapped_number;
+    if (!met) return refuse("at least one of the arguments must be a Tensor");
+  }
   for (size_t i = taken; i < s.count; ++i) {
     if (given >> i & 1) continue;
     if (s.args[i].fallback.empty())
@@ -577,6 +584,7 @@ PyObject* call_parsed(const Operator& callable, Call call) {
   }
   // `torch.mul(2, x)` is an error, but some functions (pow, where, xlogy ...) take a number first: they say so with a
   // schema of their own.
+  if (callable.dunder) Py_RETURN_NOTIMPLEMENTED;
   raise_no_overload(callable, call);
 }
 
@@ -694,6 +702,7 @@ PyObject* make_operator(Overloads overloads, const std::string& name, bool in_pl
   o->vectorcall = vectorcall;
   new (&o->overloads) Overloads(overloads);
   o->in_place = in_place;
+  o->dunder = name.starts_with("__");
   o->name = PyUnicode_InternFromString(name.c_str());
   return reinterpret_cast<PyObject*>(o);
 }
@@ -802,6 +811,12 @@ void add_operators(PyObject* module) {
     for (const OpInfo* op : overloads) in_place |= op->in_place;
     if (in_place) add(name + "_", true);
     need(PyList_Append(names.get(), Object(need(PyUnicode_FromString(name.c_str()))).get()));
+  }
+  // As attributes, these take keywords (alpha) besides; the type's slots stay as they are.
+  for (const auto& [dunder, op] :
+       {std::pair("__add__", "add"), {"__sub__", "sub"}, {"__iadd__", "add"}, {"__isub__", "sub"}}) {
+    const Object callable(make_operator(find_ops(op), dunder, dunder[2] == 'i'));
+    need(PyDict_SetItemString(tensor_type->tp_dict, dunder, callable.get()));
   }
   PyType_Modified(tensor_type);
   need(PyModule_AddObjectRef(module, "_operator_names", names.get()));

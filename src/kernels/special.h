@@ -32,12 +32,12 @@ inline double digamma(double x) {
 /// Hurwitz' zeta function, the sum of (q + k)^-x: Euler and Maclaurin's formula, DLMF 25.11.5 and 2.10.1.
 inline double zeta(double x, double q) {
   if (x == 1) return kInf;
-  if (!(x > 1)) return kNan;
+  if (x < 1) return kNan;
   if (q <= 0) {
     if (q == std::floor(q)) return kInf;
     if (x != std::floor(x)) return kNan;
   }
-  if (x == kInf || q == kInf) return q > 1 ? 0 : (q == 1 ? 1 : kInf);
+  if (!(x < kInf && q < kInf)) return kNan;  // also where a limit exists, as PyTorch has it
   double sum = 0, a = q;
   for (int i = 0; i < 100000 && a < 12; ++i, a += 1) sum += std::pow(a, -x);
   const double power = std::pow(a, -x);
@@ -93,11 +93,11 @@ inline double i1e(double x) { return std::copysign(scaled_i(1, std::abs(x)), x);
 /// e^x in two halves, so that a result that is representable does not overflow on the way.
 inline double i0(double x) {
   const double a = std::abs(x), e = std::exp(0.5 * a);
-  return a == kInf ? kInf : i0e(x) * e * e;
+  return i0e(x) * e * e;  // NaN at infinity, as PyTorch has it
 }
 inline double i1(double x) {
   const double a = std::abs(x), e = std::exp(0.5 * a);
-  return a == kInf ? x : i1e(x) * e * e;
+  return i1e(x) * e * e;
 }
 
 /// K_nu(x) e^x: the integral DLMF 10.32.9 by the trapezoidal rule, which converges exponentially.
@@ -119,10 +119,11 @@ inline double k1e(double x) { return scaled_k(1, x); }
 inline double k0(double x) { return scaled_k(0, x) * std::exp(-x); }
 inline double k1(double x) { return scaled_k(1, x) * std::exp(-x); }
 
-inline double j0(double x) { return ::j0(x); }
-inline double j1(double x) { return ::j1(x); }
-inline double y0(double x) { return x < 0 ? kNan : ::y0(x); }
-inline double y1(double x) { return x < 0 ? kNan : ::y1(x); }
+// NaN at infinity, where the functions go to 0, as PyTorch has it.
+inline double j0(double x) { return std::isinf(x) ? kNan : ::j0(x); }
+inline double j1(double x) { return std::isinf(x) ? kNan : ::j1(x); }
+inline double y0(double x) { return x < 0 || x == kInf ? kNan : ::y0(x); }
+inline double y1(double x) { return x < 0 || x == kInf ? kNan : ::y1(x); }
 
 /// sin x / x, DLMF 10.49.3.
 inline double spherical_j0(double x) {
@@ -138,7 +139,7 @@ inline double spherical_j0(double x) {
 /// arguments the expansion 9.7.9.
 inline double airy_ai(double x) {
   if (is_nan(x)) return x;
-  if (x == kInf || x == -kInf) return 0;
+  if (std::isinf(x)) return kNan;  // as PyTorch has it
   if (std::abs(x) <= 2) {
     constexpr double at_zero = 0.35502805388781723926, slope = 0.25881940379280679841;
     const double cube = x * x * x;
@@ -227,11 +228,12 @@ inline double gamma_density(double a, double x) {
 }
 /// Lower (DLMF 8.11.4) or upper (8.9.2, by Lentz's method), whichever converges; the other is its complement.
 inline double incomplete_gamma(double a, double x, bool upper) {
-  if (is_nan(a) || is_nan(x) || a < 0 || x < 0) return kNan;
+  if (a < 0 || x < 0) return kNan;
   if (a == 0) return x > 0 ? (upper ? 0 : 1) : kNan;
   if (x == 0) return upper ? 1 : 0;
   if (a == kInf) return x == kInf ? kNan : (upper ? 1 : 0);
   if (x == kInf) return upper ? 0 : 1;
+  if (is_nan(a) || is_nan(x)) return kNan;  // not before: PyTorch has these limits for NaN too
   constexpr int limit = 100000;
   if (x < a + 1) {
     double term = 1, sum = 1;

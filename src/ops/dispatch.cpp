@@ -239,6 +239,18 @@ void dispatch_in_place(const OpInfo& op, const Value* args) {
     } else {
       dispatch(op, args, out);
     }
+    if (value.storage() == self.storage() && !value.is_same(self)) {  // x.t_(): another window on the same memory
+      TensorImpl& impl = *self.impl();
+      impl.sizes = value.sizes();
+      impl.strides = value.strides();
+      impl.offset = value.storage_offset();
+      impl.refresh();
+      self.bump_version();
+      if (recorded)
+        if (const auto& meta = value.impl()->autograd) set_history(self, meta->grad_fn, meta->output);
+      impl.view_version = self.version();
+      return;
+    }
     check_result({value.sizes(), value.dtype(), {}, {}}, self);
     {
       NoGrad guard;

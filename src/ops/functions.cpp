@@ -465,7 +465,11 @@ OP_DEFINE(special_logit){{
 
 OP_DEFINE(atan2){{
     .doc = R"(The angle of the point (other, self), in radians.)",
-    .infer = floating_binary,
+    .infer =
+        [](const Tensor& a, const Tensor& b) {
+          refuse_numbers(a, b);
+          return floating_binary(a, b);
+        },
     .kernel = {cpu::atan2},
     .saves = "self, other",
     .vjp =
@@ -486,7 +490,11 @@ OP_DEFINE(arctan2){{
 
 OP_DEFINE(hypot){{
     .doc = R"(``sqrt(self^2 + other^2)`` without overflow.)",
-    .infer = binary_meta,
+    .infer =
+        [](const Tensor& a, const Tensor& b) {
+          refuse_numbers(a, b);
+          return binary_meta(a, b);
+        },
     .kernel = {cpu::hypot},
     .saves = "self, other, result",
     .vjp =
@@ -512,14 +520,26 @@ OP_DEFINE(copysign){{
 
 OP_DEFINE(nextafter){{
     .doc = R"(The next number after ``self`` towards ``other`` that the dtype has.)",
-    .infer = binary_meta,
+    .infer =
+        [](const Tensor& a, const Tensor& b) {
+          refuse_numbers(a, b);
+          return binary_meta(a, b);
+        },
     .kernel = {cpu::nextafter},
+    .vjp =
+        [](const Tensor& g, const Tensor&, const Tensor&, const Tensor&) {
+          return Grads{zeros_like(g), zeros_like(g)};
+        },
     .pointwise = true,
 }};
 
 OP_DEFINE(logaddexp){{
     .doc = R"(``log(exp(self) + exp(other))`` without overflow.)",
-    .infer = floating_binary,
+    .infer =
+        [](const Tensor& a, const Tensor& b) {
+          refuse_numbers(a, b);
+          return floating_binary(a, b);
+        },
     .kernel = {cpu::logaddexp},
     .saves = "self, other, result",
     .vjp =
@@ -532,7 +552,11 @@ OP_DEFINE(logaddexp){{
 
 OP_DEFINE(logaddexp2){{
     .doc = R"(``log2(2^self + 2^other)`` without overflow.)",
-    .infer = floating_binary,
+    .infer =
+        [](const Tensor& a, const Tensor& b) {
+          refuse_numbers(a, b);
+          return floating_binary(a, b);
+        },
     .kernel = {cpu::logaddexp2},
     .saves = "self, other, result",
     .vjp =

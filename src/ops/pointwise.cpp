@@ -107,9 +107,10 @@ OP_DEFINE(neg){{
     .doc = R"(``-self``, elementwise.)",
     .infer =
         [](const Tensor& x) {
-          check(x.dtype() != kBool,
-                "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "
-                "use the `~` or `logical_not()` operator instead.");
+          check<NotImplementedError>(
+              x.dtype() != kBool,
+              "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, "
+              "use the `~` or `logical_not()` operator instead.");
           return like(x);
         },
     .kernel = {cpu::neg},
@@ -269,6 +270,7 @@ OP_DEFINE(maximum){{
     .doc = R"(The larger of two elements, with broadcasting; NaN if either is. Equal elements share the gradient.)",
     .infer =
         [](const Tensor& a, const Tensor& b) {
+          refuse_numbers(a, b);
           const Meta meta = binary_meta(a, b);
           check<NotImplementedError>(!is_complex(meta.dtype), "not implemented for complex tensors.");
           return meta;
@@ -288,6 +290,7 @@ OP_DEFINE(minimum){{
     .doc = R"(The smaller of two elements, with broadcasting; NaN if either is. Equal elements share the gradient.)",
     .infer =
         [](const Tensor& a, const Tensor& b) {
+          refuse_numbers(a, b);
           const Meta meta = binary_meta(a, b);
           check<NotImplementedError>(!is_complex(meta.dtype), "not implemented for complex tensors.");
           return meta;
@@ -307,6 +310,7 @@ OP_DEFINE(fmax){{
     .doc = R"(The larger of two elements, with broadcasting; a NaN loses to a number.)",
     .infer =
         [](const Tensor& a, const Tensor& b) {
+          refuse_numbers(a, b);
           const Meta meta = binary_meta(a, b);
           check<NotImplementedError>(!is_complex(meta.dtype), "not implemented for complex tensors.");
           return meta;
@@ -326,6 +330,7 @@ OP_DEFINE(fmin){{
     .doc = R"(The smaller of two elements, with broadcasting; a NaN loses to a number.)",
     .infer =
         [](const Tensor& a, const Tensor& b) {
+          refuse_numbers(a, b);
           const Meta meta = binary_meta(a, b);
           check<NotImplementedError>(!is_complex(meta.dtype), "not implemented for complex tensors.");
           return meta;
@@ -343,14 +348,22 @@ OP_DEFINE(fmin){{
 
 OP_DEFINE(gcd){{
     .doc = R"(The greatest common divisor of integers.)",
-    .infer = integral_meta,
+    .infer =
+        [](const Tensor& a, const Tensor& b) {
+          refuse_numbers(a, b);
+          return integral_meta(a, b);
+        },
     .kernel = {cpu::gcd},
     .pointwise = true,
 }};
 
 OP_DEFINE(lcm){{
     .doc = R"(The least common multiple of integers.)",
-    .infer = integral_meta,
+    .infer =
+        [](const Tensor& a, const Tensor& b) {
+          refuse_numbers(a, b);
+          return integral_meta(a, b);
+        },
     .kernel = {cpu::lcm},
     .pointwise = true,
 }};
@@ -528,9 +541,11 @@ OP_DEFINE(complex){{
     .doc = R"(Complex numbers from their real and imaginary parts, of one float dtype.)",
     .infer =
         [](const Tensor& a, const Tensor& b) {
-          check(is_floating(a.dtype()) && is_floating(b.dtype()),
-                "Expected both inputs to be Half, Float or Double tensors but got ", scalar_name(a.dtype()), " and ",
-                scalar_name(b.dtype()));
+          check<TypeError>(!a.impl()->wrapped_number && !b.impl()->wrapped_number,
+                           "expected two tensors, got a number");
+          check<NotImplementedError>(is_floating(a.dtype()) && is_floating(b.dtype()),
+                                     "Expected both inputs to be Half, Float or Double tensors but got ",
+                                     scalar_name(a.dtype()), " and ", scalar_name(b.dtype()));
           check(a.dtype() == b.dtype(), "Expected object of scalar type ", scalar_name(a.dtype()),
                 " but got scalar type ", scalar_name(b.dtype()), " for second argument");
           return pointwise_meta(complex_of(a.dtype()), a, b);
@@ -546,9 +561,11 @@ OP_DEFINE(polar){{
     .doc = R"(Complex numbers from their absolute values and angles.)",
     .infer =
         [](const Tensor& a, const Tensor& b) {
-          check(is_floating(a.dtype()) && is_floating(b.dtype()),
-                "Expected both inputs to be Float or Double tensors but got ", scalar_name(a.dtype()), " and ",
-                scalar_name(b.dtype()));
+          check<TypeError>(!a.impl()->wrapped_number && !b.impl()->wrapped_number,
+                           "expected two tensors, got a number");
+          check<NotImplementedError>(is_floating(a.dtype()) && is_floating(b.dtype()),
+                                     "Expected both inputs to be Float or Double tensors but got ",
+                                     scalar_name(a.dtype()), " and ", scalar_name(b.dtype()));
           check(a.dtype() == b.dtype(), "Expected object of scalar type ", scalar_name(a.dtype()),
                 " but got scalar type ", scalar_name(b.dtype()), " for second argument");
           return pointwise_meta(complex_of(a.dtype()), a, b);
@@ -564,7 +581,11 @@ OP_DEFINE(polar){{
 
 OP_DEFINE(ldexp){{
     .doc = R"(``self * 2 ** other``.)",
-    .composite = [](const Tensor& x, const Tensor& n) { return x * pow(full({}, 2.0, default_dtype()), n); },
+    .composite =
+        [](const Tensor& x, const Tensor& n) {
+          refuse_numbers(x, n);
+          return x * pow(full({}, 2.0, is_integral(x.dtype()) ? default_dtype() : x.dtype()), n);
+        },
     .in_place = true,
 }};
 
@@ -657,21 +678,33 @@ OP_DEFINE(not_equal){{
 
 OP_DEFINE(logical_and){{
     .doc = R"(Whether both elements are nonzero.)",
-    .infer = compare_meta,
+    .infer =
+        [](const Tensor& a, const Tensor& b) {
+          refuse_numbers(a, b);
+          return compare_meta(a, b);
+        },
     .kernel = {cpu::logical_and},
     .pointwise = true,
 }};
 
 OP_DEFINE(logical_or){{
     .doc = R"(Whether either element is nonzero.)",
-    .infer = compare_meta,
+    .infer =
+        [](const Tensor& a, const Tensor& b) {
+          refuse_numbers(a, b);
+          return compare_meta(a, b);
+        },
     .kernel = {cpu::logical_or},
     .pointwise = true,
 }};
 
 OP_DEFINE(logical_xor){{
     .doc = R"(Whether exactly one of two elements is nonzero.)",
-    .infer = compare_meta,
+    .infer =
+        [](const Tensor& a, const Tensor& b) {
+          refuse_numbers(a, b);
+          return compare_meta(a, b);
+        },
     .kernel = {cpu::logical_xor},
     .pointwise = true,
 }};
@@ -773,6 +806,7 @@ OP_DEFINE(heaviside){{
     .doc = R"(The step function: 0 below 0, 1 above it, ``values`` at 0.)",
     .infer =
         [](const Tensor& x, const Tensor& values) {
+          refuse_numbers(x, values);
           check(!x.is_complex() && !values.is_complex(), "heaviside is not yet implemented for complex tensors.");
           check(x.dtype() == values.dtype(), "heaviside is not yet implemented for tensors with different dtypes.");
           return pointwise_meta(x.dtype(), x, values);

@@ -196,6 +196,8 @@ OP_DEFINE(special_bessel_j0){{
     .doc = R"(The Bessel function of the first kind, order 0.)",
     .infer = floating_meta,
     .kernel = {cpu::bessel_j0},
+    .saves = "self",
+    .vjp = [](const Tensor& g, const Tensor&, const Tensor& x) { return Grads{-(g * special_bessel_j1(x))}; },
     .pointwise = true,
 }};
 
@@ -203,6 +205,11 @@ OP_DEFINE(special_bessel_j1){{
     .doc = R"(The Bessel function of the first kind, order 1.)",
     .infer = floating_meta,
     .kernel = {cpu::bessel_j1},
+    .saves = "self, result",
+    .vjp =
+        [](const Tensor& g, const Tensor& y, const Tensor& x) {
+          return Grads{g * where(eq(x, 0), full({}, 0.5, x.dtype()), special_bessel_j0(x) - y / x)};
+        },
     .pointwise = true,
 }};
 
@@ -224,6 +231,8 @@ OP_DEFINE(special_modified_bessel_i0){{
     .doc = R"(The modified Bessel function of the first kind, order 0.)",
     .infer = floating_meta,
     .kernel = {cpu::i0},
+    .saves = "self",
+    .vjp = [](const Tensor& g, const Tensor&, const Tensor& x) { return Grads{g * special_modified_bessel_i1(x)}; },
     .pointwise = true,
 }};
 
@@ -231,6 +240,11 @@ OP_DEFINE(special_modified_bessel_i1){{
     .doc = R"(The modified Bessel function of the first kind, order 1.)",
     .infer = floating_meta,
     .kernel = {cpu::i1},
+    .saves = "self, result",
+    .vjp =
+        [](const Tensor& g, const Tensor& y, const Tensor& x) {
+          return Grads{g * where(eq(x, 0), full({}, 0.5, x.dtype()), special_modified_bessel_i0(x) - y / x)};
+        },
     .pointwise = true,
 }};
 
@@ -290,7 +304,11 @@ OP_DEFINE(special_zeta){
 OP_DEFINE(igamma){{
     .doc =
         R"(The regularized lower incomplete gamma function (DLMF 8.2.4). The gradient with respect to self is not implemented.)",
-    .infer = binary_meta,
+    .infer =
+        [](const Tensor& a, const Tensor& b) {
+          refuse_numbers(a, b);
+          return binary_meta(a, b);
+        },
     .kernel = {cpu::igamma},
     .saves = "self, other",
     .vjp =
@@ -305,7 +323,11 @@ OP_DEFINE(igamma){{
 OP_DEFINE(igammac){{
     .doc =
         R"(The regularized upper incomplete gamma function (DLMF 8.2.4). The gradient with respect to self is not implemented.)",
-    .infer = binary_meta,
+    .infer =
+        [](const Tensor& a, const Tensor& b) {
+          refuse_numbers(a, b);
+          return binary_meta(a, b);
+        },
     .kernel = {cpu::igammac},
     .saves = "self, other",
     .vjp =
