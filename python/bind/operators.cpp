@@ -752,25 +752,19 @@ PyObject* find_callable(std::string_view name) {
   return it == callables().end() ? nullptr : reinterpret_cast<PyObject*>(it->second);
 }
 
-PyObject* call_operator(std::string_view name, PyObject* const* args, size_t nargs, PyObject* kwnames) {
-  PyObject* callable = find_callable(name);
-  if (!callable) {
-    PyErr_Format(PyExc_NotImplementedError, "the operator '%.*s' is not available", int(name.size()), name.data());
-    return nullptr;
-  }
-  return vectorcall(callable, args, nargs, kwnames);
+PyObject* call_operator(PyObject* callable, PyObject* const* args, size_t nargs, PyObject* kwnames) {
+  if (callable) return vectorcall(callable, args, nargs, kwnames);
+  PyErr_SetString(PyExc_NotImplementedError, "this operator is not available");
+  return nullptr;
 }
 
-PyObject* call_binary(std::string_view name, PyObject* a, PyObject* b) {
+PyObject* call_binary(PyObject* found, PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
-    const auto it = callables().find(name);
-    if (it == callables().end()) raise<NotImplementedError>("the operator '", name, "' is not available");
-    const Operator& callable = *it->second;
+    if (!found) raise<NotImplementedError>("this operator is not available");
+    const Operator& callable = *reinterpret_cast<Operator*>(found);
     PyObject* args[2] = {a, b};
     PyObject* result;
-    if (torch_function(it->second->vectorcall ? reinterpret_cast<PyObject*>(it->second) : nullptr, args, 2, nullptr,
-                       result))
-      return result;
+    if (torch_function(found, args, 2, nullptr, result)) return result;
     Value values[kMaxArgs];
     Scratch scratch;
     if (!to_tensor(a, true, scratch, values[0]) || !to_tensor(b, true, scratch, values[1])) Py_RETURN_NOTIMPLEMENTED;

@@ -137,12 +137,12 @@ extern std::optional<Device> default_device;
 
 // ---- operators (operators.cpp) ----
 
-/// Calls an operator by its overload set, as Python does: positional arguments, then keywords.
-PyObject* call_operator(std::string_view name, PyObject* const* args, size_t nargs, PyObject* kwnames = nullptr);
-/// Python's `a OP b`; NotImplemented where the operator can't take the other.
-PyObject* call_binary(std::string_view name, PyObject* a, PyObject* b);
-/// The callable for an overload set; null without an exception if there is none.
+/// The callable of this name ("add", "add_"); null without an exception if there is none.
 PyObject* find_callable(std::string_view name);
+/// Calls it as Python does: positional arguments, then keywords. NotImplementedError if it is null.
+PyObject* call_operator(PyObject* callable, PyObject* const* args, size_t nargs, PyObject* kwnames = nullptr);
+/// Python's `a OP b`; NotImplemented where the operator can't take the other.
+PyObject* call_binary(PyObject* callable, PyObject* a, PyObject* b);
 
 /// Whether any of the arguments overrides operators with __torch_function__; then `result` is what that gave.
 bool torch_function(PyObject* callable, PyObject* const* args, size_t nargs, PyObject* kwnames, PyObject*& result);

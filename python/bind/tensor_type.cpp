@@ -175,7 +175,7 @@ PyObject* to_bool(bool v) { return PyBool_FromLong(v); }
 
 /// A property that is an operator on the tensor: x.T, x.real.
 PyObject* operator_getter(PyObject* self, void* name) {
-  return call_operator(static_cast<const char*>(name), &self, 1);
+  return call_operator(find_callable(static_cast<const char*>(name)), &self, 1);
 }
 
 int set_requires_grad(PyObject* self, PyObject* value, void*) {
@@ -379,35 +379,46 @@ PyMethodDef methods[] = {
 
 // ---- number, mapping and comparison slots ----
 
-#define RUSH_BINARY(slot, name)                                                                      \
-  {                                                                                                  \
-    slot, reinterpret_cast<void*>(+[](PyObject* a, PyObject* b) { return call_binary(name, a, b); }) \
+// Each slot looks its operator up once.
+#define RUSH_BINARY(slot, name)                                   \
+  {                                                               \
+    slot, reinterpret_cast<void*>(+[](PyObject* a, PyObject* b) { \
+      static PyObject* const op = find_callable(name);            \
+      return call_binary(op, a, b);                               \
+    })                                                            \
   }
 #define RUSH_IN_PLACE(slot, name)                                              \
   {                                                                            \
     slot, reinterpret_cast<void*>(+[](PyObject* a, PyObject* b) -> PyObject* { \
       if (!is_tensor(b) && !is_number(b)) Py_RETURN_NOTIMPLEMENTED;            \
+      static PyObject* const op = find_callable(name);                         \
       PyObject* args[2] = {a, b};                                              \
-      return call_operator(name, args, 2);                                     \
+      return call_operator(op, args, 2);                                       \
     })                                                                         \
   }
-#define RUSH_UNARY(slot, name)                                                             \
-  {                                                                                        \
-    slot, reinterpret_cast<void*>(+[](PyObject* a) { return call_operator(name, &a, 1); }) \
+#define RUSH_UNARY(slot, name)                         \
+  {                                                    \
+    slot, reinterpret_cast<void*>(+[](PyObject* a) {   \
+      static PyObject* const op = find_callable(name); \
+      return call_operator(op, &a, 1);                 \
+    })                                                 \
   }
 
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
   if (modulus != Py_None) return PyErr_Format(PyExc_TypeError, "pow() of a Tensor takes no modulus");
-  return call_binary("pow", a, b);
+  static PyObject* const op = find_callable("pow");
+  return call_binary(op, a, b);
 }
 PyObject* power_in_place(PyObject* a, PyObject* b, PyObject*) {
   PyObject* args[2] = {a, b};
-  return call_operator("pow_", args, 2);
+  return call_operator(find_callable("pow_"), args, 2);
 }
 
 PyObject* compare(PyObject* a, PyObject* b, int op) {
   constexpr const char* names[] = {"lt", "le", "eq", "ne", "gt", "ge"};
-  return call_binary(names[op], a, b);
+  static PyObject* found[6] = {};
+  if (!found[op]) found[op] = find_callable(names[op]);
+  return call_binary(found[op], a, b);
 }
 
 Scalar one_value(PyObject* self, const char* what) {
@@ -453,7 +464,7 @@ Py_ssize_t length(PyObject* self) {
 
 PyObject* iterate(PyObject* self) {
   if (self_of(self).dim() == 0) return PyErr_Format(PyExc_TypeError, "iteration over a 0-d tensor");
-  const Object rows(call_operator("unbind", &self, 1));
+  const Object rows(call_operator(find_callable("unbind"), &self, 1));
   return rows ? PyObject_GetIter(rows.get()) : nullptr;
 }
 
