@@ -105,7 +105,11 @@ void check_in_place(const Tensor& t);
 struct Modes {
   bool grad = true, inference = false, anomaly = false, anomaly_nan = true;
 };
-Modes& modes();
+namespace detail {
+/// In the part of thread-local storage that costs no call to reach; this library is loaded early enough for it.
+extern constinit thread_local Modes current_modes [[gnu::tls_model("initial-exec")]];
+}  // namespace detail
+inline Modes& modes() { return detail::current_modes; }
 inline bool grad_enabled() { return modes().grad; }
 
 /// Nothing is recorded while it lives.

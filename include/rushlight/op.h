@@ -288,8 +288,8 @@ struct Def<S, std::index_sequence<I...>> {
   const char* onnx = "";
 };
 
-/// Memory for a result of `meta` on the device of the first tensor argument.
-Tensor allocate_result(const Meta& meta, const OpInfo& op, const Value* args);
+/// Memory for a result of `meta`, on `device` unless meta names another.
+Tensor allocate_result(const Meta& meta, Device device);
 [[noreturn]] void raise_no_kernel(const OpInfo& op, Device device);
 Device device_of(const OpInfo& op, const Value* args);
 /// A default's text as a Value.
@@ -355,23 +355,24 @@ struct Entry<S, std::index_sequence<I...>> : OpInfo {
   }
 
   static const D& def_of(const OpInfo& op) { return static_cast<const Entry&>(op).def; }
-  static typename D::Kernel kernel_for(const OpInfo& op, const Value* args) {
+  /// Null where the operator has no kernel on the device.
+  static typename D::Kernel kernel_on(const OpInfo& op, Device device) {
     const D& d = def_of(op);
     if (!d.infer) return nullptr;
-    const Device device = device_of(op, args);
     return device.is_cuda() ? d.kernel.cuda : d.kernel.cpu;
   }
 
   static void run_thunk(const OpInfo& op, const Value* args, Results& out) {
     const D& d = def_of(op);
-    const auto kernel = kernel_for(op, args);
+    const Device device = device_of(op, args);
+    const auto kernel = kernel_on(op, device);
     if (kernel) {
       if constexpr (sc.returns == Returns::Tensor) {
-        out.tensors[0] = allocate_result(d.infer(Boxed<sc.args[I].kind>::get(args[I])...), op, args);
+        out.tensors[0] = allocate_result(d.infer(Boxed<sc.args[I].kind>::get(args[I])...), device);
         if (!out.tensors[0].is_meta()) kernel(out.tensors[0], Boxed<sc.args[I].kind>::get(args[I])...);
       } else if constexpr (sc.returns == Returns::Tuple) {
         const auto metas = d.infer(Boxed<sc.args[I].kind>::get(args[I])...);
-        for (size_t r = 0; r < sc.results; ++r) out.tensors[r] = allocate_result(metas[r], op, args);
+        for (size_t r = 0; r < sc.results; ++r) out.tensors[r] = allocate_result(metas[r], device);
         if (!out.tensors[0].is_meta()) {
           [&]<size_t... R>(std::index_sequence<R...>) {
             kernel(out.tensors[R]..., Boxed<sc.args[I].kind>::get(args[I])...);
@@ -382,7 +383,7 @@ struct Entry<S, std::index_sequence<I...>> : OpInfo {
     } else if (d.composite) {
       composite_thunk(op, args, out);
     } else {
-      raise_no_kernel(op, device_of(op, args));
+      raise_no_kernel(op, device);
     }
   }
 
@@ -411,7 +412,7 @@ struct Entry<S, std::index_sequence<I...>> : OpInfo {
 
   static void into_thunk(const OpInfo& op, const Value* args, Tensor& out) {
     if constexpr (sc.returns == Returns::Tensor) {
-      const auto kernel = kernel_for(op, args);
+      const auto kernel = kernel_on(op, device_of(op, args));
       if (!kernel) raise_no_kernel(op, device_of(op, args));
       kernel(out, Boxed<sc.args[I].kind>::get(args[I])...);
     }

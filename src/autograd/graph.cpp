@@ -10,10 +10,7 @@ namespace rush {
 std::string (*capture_trace)() = nullptr;
 void (*report_anomaly)(const std::string&, const std::string&) = nullptr;
 
-Modes& modes() {
-  static thread_local Modes m;
-  return m;
-}
+constinit thread_local Modes detail::current_modes;
 
 // ---- nodes ----
 

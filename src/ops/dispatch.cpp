@@ -22,7 +22,10 @@ bool any_tensor(const OpInfo& op, const Value* args, F&& f) {
 }
 
 bool any_requires_grad(const OpInfo& op, const Value* args) {
-  return any_tensor(op, args, [](const Tensor& t) { return t.requires_grad(); });
+  return any_tensor(op, args, [](const Tensor& t) {
+    const TensorImpl& impl = *t.impl();
+    return (impl.autograd || impl.base) && t.requires_grad();
+  });
 }
 
 void track_view(const Tensor& view, const Tensor& of) {
@@ -173,10 +176,8 @@ Device device_of(const OpInfo& op, const Value* args) {
   return found;
 }
 
-Tensor allocate_result(const Meta& meta, const OpInfo& op, const Value* args) {
-  if (meta.device) return allocate(meta);
-  const Device device = device_of(op, args);
-  if (device == kCPU) return allocate(meta);
+Tensor allocate_result(const Meta& meta, Device device) {
+  if (meta.device || device == kCPU) return allocate(meta);
   Meta placed = meta;
   placed.device = device;
   return allocate(placed);
