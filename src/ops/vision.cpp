@@ -210,7 +210,7 @@ Shape: theta (n, 2, 3) with size (n, c, h, w): the result is (n, h, w, 2); theta
           Dims sizes{theta.size(0)};
           for (int64_t s : space) sizes.push_back(s);
           sizes.push_back(dims);
-          const Tensor places = theta.dtype() == kFloat64 ? base : cast(base, theta.dtype());
+          const Tensor places = to_copy(base, theta.dtype(), theta.device());
           return reshape(matmul(places, transpose(theta, 1, 2)), sizes);
         },
 }};
