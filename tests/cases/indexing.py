@@ -220,6 +220,7 @@ listed(
 listed("diag", np.diag, [((3,), 1), ((4, 5), -1)])
 listed("diagflat", np.diagflat, [((2, 3),), ((3,), 1)])
 Case("trace", ref=np.trace, inputs=[(4, 5), (3, 3)], dtypes=FLOATS)
+listed("linalg_diagonal", lambda x: np.diagonal(x, axis1=-2, axis2=-1), [(4, 5), (2, 3, 4)])
 listed("diagonal_scatter", put(lambda x, s: np.einsum("ii->i", x).__setitem__(..., s)), [((4, 4), (4,))])
 listed("select_scatter", put(lambda x, s, d, i: x.__setitem__(at(d, i), s)), [((4, 5), (4,), 1, 2)])
 listed(

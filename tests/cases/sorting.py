@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.harness import REAL, Case
+from tests.harness import REAL, Case, T
 
 BOTH = ("float32", "float64")
 
@@ -35,3 +35,9 @@ for name, arguments in (("_unique2", [(True, True, True)]), ("unique_dim", [(0, 
          inputs=[((3, 5), *a) for a in arguments], dtypes=("float32", "int64"), meta=False, grad=False)  # fmt: skip
 Case("_unique_consecutive", inputs=[((7,), True, True)], dtypes=("float32", "int64"), meta=False, grad=False,
      expect=[(([1.0, 1.0, 2.0, 1.0], True, True), [[1, 2, 1], [0, 0, 1, 2], [2, 1, 1]])])  # fmt: skip
+Case("histogram", ref=lambda x, bins: np.histogram(x, bins), inputs=[((20,), 4), ((3, 5), 3), ((20,), T((4,), values=[-1.0, 0.0, 0.5, 1.0]))],
+     dtypes=BOTH, gives="same", meta=False, grad=False)  # fmt: skip
+Case("_histogramdd_bin_edges", ref=lambda x, bins: np.histogramdd(x, bins)[1], inputs=[((6, 2), [2, 3])], dtypes=BOTH,
+     gives="same", meta=False, grad=False)  # fmt: skip
+Case("_histogramdd_from_bin_tensors", ref=lambda x, bins: np.histogramdd(x, bins)[0], dtypes=BOTH, gives="same", meta=False,
+     grad=False, inputs=[((9, 2), [T((3,), values=[-1.0, 0.0, 1.0]), T((2,), values=[-0.5, 0.5])])])  # fmt: skip
