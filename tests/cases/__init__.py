@@ -13,9 +13,12 @@ _INSIDE = {  # steps of another operator, whose row runs them and, by its gradie
     "avg_pool2d": ("_avg_pool", "_avg_pool_backward"),
     "fractional_max_pool2d": ("_fractional_max_pool",),
     "rrelu": ("_random_slopes",),
+    "upsample": ("_resample", "_resample_backward"),
+    "grid_sample": ("_grid_sampler_backward",),
 }
 TESTED_ELSEWHERE = {
     "cuda": "there is no device to go to: test_package.py",
     "_basic_index": "what x[key] records: test_print.py and tests/cpp/indexing_test.cpp",
+    **dict.fromkeys(("gru", "lstm", "rnn_relu", "rnn_tanh"), "whole networks: test_recurrent.py"),
     **{name: row for row, names in _INSIDE.items() for name in names},
 }

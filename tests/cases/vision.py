@@ -67,6 +67,25 @@ Case(
     gradgrad=False,
     tol=10,
 )
+for name in ("grid_sampler", "grid_sampler_2d"):
+    Case(
+        name,
+        ref=lambda x, grid, mode, padding, align: x,
+        inputs=[((1, 2, 3, 4), centers(3, 4), V(0), V(0), V(False))],
+        dtypes=BOTH,
+        gives="same",
+        gradgrad=False,
+        tol=10,
+    )
+Case(
+    "grid_sampler_3d",
+    ref=lambda x, grid, mode, padding, align: x[..., 1:2, 1:2, 1:2],
+    inputs=[((1, 2, 3, 3, 3), T((1, 1, 1, 1, 3), values=[[[[[0.0, 0.0, 0.0]]]]], constant=True), V(0), V(0), V(False))],
+    dtypes=BOTH,
+    gives="same",
+    gradgrad=False,
+    tol=10,
+)
 Case(
     "affine_grid",
     ref=lambda theta, size: np.einsum(
