@@ -44,10 +44,20 @@ void run_case(const char* layer_text, const char* inputs_text, Make&& make, Draw
   std::cout << layer_text << '\t' << inputs_text << '\t' << one_line(layer->to_string()) << '\n';
 }
 
+template <class Fill>
+void run_init(const char* text, Fill&& fill) {
+  default_generator().manual_seed(0);
+  record.emplace_back(std::to_string(count++) + ".filled", fill());
+  std::cout << text << '\n';
+}
+
 // CASE(layer, inputs...)
 #define CASE(layer, ...) \
   run_case(              \
       #layer, #__VA_ARGS__, [] { return layer; }, [] { return std::array{__VA_ARGS__}; })
+
+// INIT(expression): a tensor that a function of nn::init filled
+#define INIT(expression) run_init(#expression, [] { return expression; })
 
 void run_all() {
   CASE(nn::Identity(), randn({2, 3}));
@@ -181,6 +191,20 @@ void run_all() {
   CASE(nn::CosineEmbeddingLoss({.margin = 0.1}), randn({5, 4}), randn({5, 4}), sign(randn({5})));
   CASE(nn::MarginRankingLoss({.margin = 0.1}), randn({5}), randn({5}), sign(randn({5})));
   CASE(nn::TripletMarginLoss({.margin = 0.5, .swap = true}), randn({5, 4}), randn({5, 4}), randn({5, 4}));
+
+  INIT(nn::init::uniform_(empty({5, 7}), -1.0, 2.0));
+  INIT(nn::init::normal_(empty({5, 7}), 1.0, 0.5));
+  INIT(nn::init::normal_(empty({3}), 1.0, 0.5));
+  INIT(nn::init::trunc_normal_(empty({20, 20})));
+  INIT(nn::init::trunc_normal_(empty({20, 20}), 0.0, 1.0, 0.9, 3.0));
+  INIT(nn::init::constant_(empty({5}), 3));
+  INIT(nn::init::eye_(empty({4, 3})));
+  INIT(nn::init::dirac_(empty({6, 2, 3, 3}), 2));
+  INIT(nn::init::xavier_uniform_(empty({5, 7, 3}), 1.5));
+  INIT(nn::init::xavier_normal_(empty({5, 7})));
+  INIT(nn::init::kaiming_uniform_(empty({5, 7}), {.a = 0.2, .mode = "fan_out"}));
+  INIT(nn::init::kaiming_normal_(empty({5, 7, 3, 3}), {.nonlinearity = "relu"}));
+  INIT(nn::init::sparse_(empty({10, 4}), 0.3));
 }
 
 }  // namespace

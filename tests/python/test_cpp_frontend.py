@@ -16,12 +16,13 @@ import rushlight as torch
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("RUSHLIGHT_BUILD", ROOT / "build" / "release")) / "bin" / "frontend_cases"
 SOURCE = (ROOT / "tests" / "frontend" / "cases.cpp").read_text()
-ROWS = [" ".join(row.split()) for row in re.findall(r"^  CASE\((.*?)\);$", SOURCE, re.DOTALL | re.MULTILINE)]
+NAMES = re.findall(r"^  (?:CASE|INIT)\(\s*nn::([\w:]+)\(", SOURCE, re.MULTILINE)
 
 
 def to_python(text):
     """``nn::Linear({.in_features = 4})`` as ``nn.Linear(in_features=4)``, and ``{2, 3}`` as ``(2, 3)``."""
     text = re.sub(r"^(nn::\w+)\( ?\{(.*)\}\)$", r"\1(\2)", text)
+    text = re.sub(r"\{(\.\w+ = [^{}]*)\}", r"\1", text)
     text = re.sub(r"\.(\w+) = ", r"\1=", text).replace("::", ".").replace("kFloat64", "dtype=float64")
     text = text.replace("dtype=dtype=", "dtype=").replace("{", "(").replace("}", ")")
     return re.sub(r"\b(true|false)\b", lambda word: word[0].title(), text)
@@ -37,7 +38,7 @@ def evaluate(text):
 
 @pytest.fixture(scope="module")
 def cpp(tmp_path_factory):
-    """What the C++ program did: lines of (layer, inputs, printed form), and tensors by name."""
+    """What the C++ program did: lines of (layer, inputs, printed form) or (filled tensor,), and tensors by name."""
     if not PROGRAM.exists():
         pytest.skip(f"{PROGRAM} is not built")
     path = tmp_path_factory.mktemp("frontend") / "cases.pt"
@@ -55,11 +56,15 @@ def expect_same(ours, theirs, what):
         assert tensor.dtype == theirs[name].dtype and torch.equal(tensor, theirs[name]), f"{what} {name}"
 
 
-@pytest.mark.parametrize("index", range(len(ROWS)), ids=[row.split("(")[0][4:] for row in ROWS])
-def test_layer_is_the_same(cpp, index):
+@pytest.mark.parametrize("index", range(len(NAMES)), ids=NAMES)
+def test_row_is_the_same(cpp, index):
     rows, tensors = cpp
-    layer_text, inputs_text, printed = rows[index]
+    assert len(rows) == len(NAMES)
     torch.manual_seed(0)
+    if len(rows[index]) == 1:
+        expect_same({"filled": evaluate(rows[index][0])}, group(tensors, f"{index}."), "tensor")
+        return
+    layer_text, inputs_text, printed = rows[index]
     layer = evaluate(layer_text)
     torch.manual_seed(1)
     inputs = evaluate(f"[{inputs_text}]")
