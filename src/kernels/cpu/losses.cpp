@@ -1,3 +1,5 @@
+// Losses of pairs and of classes, the multi-label hinge loss, and connectionist temporal classification. Sums do not
+// depend on the number of threads.
 #include "kernels/cpu/losses.h"
 
 #include <cmath>
@@ -53,7 +55,7 @@ void each_row(int64_t rows, int64_t cost, F&& f) {
   });
 }
 
-/// Calls f(out, a, b) for chunks; sums in double per chunk, so that the result does not depend on threads.
+/// The sum of f(a[i], b[i]): in lanes over short blocks, and in double over blocks and chunks.
 template <class T, class F>
 double sum_pairs(const T* a, const T* b, int64_t n, F f) {
   const int64_t chunk = chunk_size(n, kGrain);

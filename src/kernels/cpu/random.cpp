@@ -1,3 +1,4 @@
+// Random fills of tensors of any layout, and dropout. What the distributions are is in rushlight/generator.h.
 #include "kernels/cpu/random.h"
 
 #include <cmath>
