@@ -156,26 +156,29 @@ void class_losses(Tensor& losses, Tensor& log_sum, const Tensor& input, const Te
     constexpr W lowest = -std::numeric_limits<W>::infinity();
     const T* data = x.data<T>();
     T *loss = losses.data<T>(), *logs = log_sum.data<T>();
-    const auto finish = [&](int64_t i, W high, W sum, W chosen) {
-      const W total = high == lowest ? lowest : high + std::log(sum);
+    // With a shift of 0 where all are -inf, the logarithm is -inf too; a NaN passes into the sum.
+    const auto finish = [&](int64_t i, W shift, W sum, W chosen) {
+      const W total = shift + std::log(sum);
       logs[i] = T(total);
       loss[i] = at[i] == ignore_index ? T(0) : T(total - chosen);
     };
     if (s.inner == 1) {
       each_row(s.batch, 4 * s.classes, [&](int64_t n) {
         const T* row = data + n * s.classes;
-        W high = lowest;
-        for (int64_t c = 0; c < s.classes; ++c) high = W(row[c]) > high || W(row[c]) != W(row[c]) ? W(row[c]) : high;
-        const W shift = high == lowest ? W(0) : high;
-        W sum = 0;
-        constexpr int64_t lanes = 8;
-        W sums[lanes] = {};
+        constexpr int64_t lanes = 16;
+        W highs[lanes], sums[lanes] = {};
+        std::fill_n(highs, lanes, lowest);
         int64_t c = 0;
         for (; c + lanes <= s.classes; c += lanes)
+          for (int64_t k = 0; k < lanes; ++k) highs[k] = W(row[c + k]) > highs[k] ? W(row[c + k]) : highs[k];
+        for (; c < s.classes; ++c) highs[0] = std::max(highs[0], W(row[c]));
+        const W high = *std::max_element(highs, highs + lanes), shift = high == lowest ? W(0) : high;
+        for (c = 0; c + lanes <= s.classes; c += lanes)
           for (int64_t k = 0; k < lanes; ++k) sums[k] += formula::exp(W(row[c + k]) - shift);
-        for (; c < s.classes; ++c) sum += formula::exp(W(row[c]) - shift);
+        for (; c < s.classes; ++c) sums[0] += formula::exp(W(row[c]) - shift);
+        W sum = 0;
         for (W part : sums) sum += part;
-        finish(n, high, sum, at[n] == ignore_index ? W(0) : W(row[at[n]]));
+        finish(n, shift, sum, at[n] == ignore_index ? W(0) : W(row[at[n]]));
       });
       return;
     }
@@ -189,12 +192,12 @@ void class_losses(Tensor& losses, Tensor& log_sum, const Tensor& input, const Te
       std::fill_n(sum, count, W(0));
       for (int64_t c = 0; c < s.classes; ++c) {
         const T* row = base + c * s.inner;
-        for (int64_t j = 0; j < count; ++j)
-          high[j] = W(row[j]) > high[j] || W(row[j]) != W(row[j]) ? W(row[j]) : high[j];
+        for (int64_t j = 0; j < count; ++j) high[j] = W(row[j]) > high[j] ? W(row[j]) : high[j];
       }
+      for (int64_t j = 0; j < count; ++j) high[j] = high[j] == lowest ? W(0) : high[j];
       for (int64_t c = 0; c < s.classes; ++c) {
         const T* row = base + c * s.inner;
-        for (int64_t j = 0; j < count; ++j) sum[j] += formula::exp(W(row[j]) - (high[j] == lowest ? W(0) : high[j]));
+        for (int64_t j = 0; j < count; ++j) sum[j] += formula::exp(W(row[j]) - high[j]);
       }
       for (int64_t j = 0; j < count; ++j) {
         const int64_t i = n * s.inner + first + j;
