@@ -2,6 +2,8 @@
 // other way (transposed or not), for the weight an operator of its own, whose gradients are the two again.
 #include "kernels/cpu/convolution.h"
 
+#include <ostream>
+
 #include "kernels/cpu/pointwise.h"
 #include "ops/common.h"
 
@@ -36,11 +38,19 @@ cpu::Convolution describe(const Tensor& in, const Tensor& out, Ints kernel, Ints
 
 Ints kernel_of(const Tensor& weight) { return Ints(weight.sizes()).slice(2, size_t(weight.dim()) - 2); }
 
-std::string by_dimension(Ints sizes) {
-  std::string text;
-  for (int64_t s : sizes) text += (text.empty() ? "" : " x ") + std::to_string(s);
-  return "(" + text + ")";
+/// Sizes written (2 x 3), as messages do; made only where a message is.
+struct ByDimension {
+  Ints sizes;
+};
+std::ostream& operator<<(std::ostream& out, const ByDimension& text) {
+  const char* between = "(";
+  for (int64_t s : text.sizes) {
+    out << between << s;
+    between = " x ";
+  }
+  return out << ")";
 }
+ByDimension by_dimension(Ints sizes) { return {sizes}; }
 
 bool any_below(Ints values, int64_t limit) {
   return std::any_of(values.begin(), values.end(), [limit](int64_t v) { return v < limit; });

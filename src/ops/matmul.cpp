@@ -2,6 +2,7 @@
 #include "kernels/cpu/matmul.h"
 
 #include <cmath>
+#include <ostream>
 
 #include "kernels/cpu/pointwise.h"
 #include "ops/common.h"
@@ -10,12 +11,19 @@ namespace rush {
 
 namespace {
 
-/// 2x3, as messages about products write sizes.
-std::string shape_text(const Tensor& x) {
-  std::string text;
-  for (int64_t s : x.sizes()) text += (text.empty() ? "" : "x") + std::to_string(s);
-  return text;
+/// Sizes written 2x3, as messages about products do; made only where a message is.
+struct ShapeText {
+  const Tensor& x;
+};
+std::ostream& operator<<(std::ostream& out, const ShapeText& text) {
+  const char* between = "";
+  for (int64_t s : text.x.sizes()) {
+    out << between << s;
+    between = "x";
+  }
+  return out;
 }
+ShapeText shape_text(const Tensor& x) { return {x}; }
 
 /// The C++ name of an element type, which some messages use.
 std::string_view element_name(DType t) {
