@@ -313,6 +313,7 @@ bool to_value(PyObject* o, const Arg& arg, bool numbers, Scratch& scratch, Value
       return true;
     case Kind::OptLayout:
       if (!is_layout(o)) return false;
+      check<NotImplementedError>(is_strided(o), "layout: only torch.strided is available");
       out = Value();
       return true;
   }

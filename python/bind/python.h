@@ -128,6 +128,7 @@ Generator* generator_from(PyObject* o);
 bool is_memory_format(PyObject* o);
 MemoryFormat memory_format_from(PyObject* o);
 bool is_layout(PyObject* o);
+bool is_strided(PyObject* layout);
 /// A bool, int, float, complex or NumPy scalar.
 bool is_number(PyObject* o);
 Scalar number_from(PyObject* o);

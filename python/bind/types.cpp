@@ -301,6 +301,7 @@ Device device_from(PyObject* o) {
 bool is_memory_format(PyObject* o) { return Py_TYPE(o) == memory_format_type; }
 MemoryFormat memory_format_from(PyObject* o) { return MemoryFormat(as_constant(o)->value); }
 bool is_layout(PyObject* o) { return Py_TYPE(o) == layout_type; }
+bool is_strided(PyObject* layout) { return layout == strided; }
 
 bool is_number(PyObject* o) {
   if (PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o)) return true;
@@ -361,6 +362,8 @@ void add_types(PyObject* module) {
   }
   strided = constant(layout_type, 0, "strided");
   add("strided", strided);
+  constexpr const char* sparse[] = {"sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"};
+  for (int i = 0; i < 5; ++i) add(sparse[i], constant(layout_type, i + 1, sparse[i]));
   device_type = reinterpret_cast<PyTypeObject*>(need(PyType_FromSpec(&device_spec)));
   add("device", reinterpret_cast<PyObject*>(device_type));
   size_spec.basicsize = int(PyTuple_Type.tp_basicsize);

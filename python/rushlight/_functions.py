@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 
 from . import _C
+from ._C import Tensor
 
 _Histogramdd = namedtuple("histogramdd", ("hist", "bin_edges"))
 
@@ -12,7 +13,7 @@ __all__ = [
     "are_deterministic_algorithms_enabled", "compile", "compiled_with_cxx11_abi", "get_autocast_dtype",
     "cdist", "chain_matmul", "einsum", "tensordot",
     "get_default_device", "get_deterministic_debug_mode", "get_device_module", "get_float32_matmul_precision",
-    "get_num_interop_threads", "histogramdd", "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
+    "get_num_interop_threads", "gradient", "histogramdd", "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
     "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled", "istft", "nonzero",
     "set_default_device", "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision",
     "set_num_interop_threads", "set_warn_always", "stft", "to_dlpack", "unique", "unique_consecutive",
@@ -69,6 +70,72 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
         edges = tuple(_C._histogramdd_bin_edges(input, bins, range=range))
     hist = _C._histogramdd_from_bin_tensors(input, edges, weight=weight, density=density)
     return _Histogramdd(hist, edges)
+
+
+def _slope(f, spacing, dim, edge_order):
+    """The derivative of f along a dimension, whose points are `spacing` apart or at the coordinates `spacing`."""
+    n = f.shape[dim]
+    at = lambda start, length: f.narrow(dim, start, length)  # noqa: E731
+    if isinstance(spacing, Tensor):
+        steps = _C.diff(spacing).reshape([-1 if d == dim else 1 for d in range(f.dim())])
+        left, right = steps.narrow(dim, 0, n - 2), steps.narrow(dim, 1, n - 2)
+        both = left + right
+        middle = -right / (left * both) * at(0, n - 2) + (right - left) / (left * right) * at(1, n - 2)
+        middle = middle + left / (right * both) * at(2, n - 2)
+        step = lambda k: steps.narrow(dim, k, 1) if 0 <= k < n - 1 else None  # noqa: E731
+        ends = [(step(0), step(1)), (step(n - 2), step(n - 3))]
+    else:
+        middle = (at(2, n - 2) - at(0, n - 2)) / (2 * spacing)
+        ends = [(spacing, spacing)] * 2
+    edges = []
+    for (near, far), sign, points in zip(ends, (1, -1), ((0, 1, 2), (n - 1, n - 2, n - 3))):
+        a, b = at(points[0], 1), at(points[1], 1)
+        if edge_order == 1:
+            edges.append(sign * (b - a) / near)
+        else:
+            c, both = at(points[2], 1), near + far
+            edges.append(
+                sign * (-(2 * near + far) / (near * both) * a + both / (near * far) * b - near / (far * both) * c)
+            )
+    return _C.cat([edges[0], middle, edges[1]], dim)
+
+
+def gradient(input, *, spacing=1, dim=None, edge_order=1):
+    """The derivatives of sampled values by central differences, one tensor for each dimension in `dim` (all if None).
+
+    `spacing` is the distance of neighbours, one for each dimension, or a list of 1-d tensors with their coordinates.
+    At the ends, one-sided differences of first or second order. RuntimeError where a dimension has too few points.
+    """
+    dims = range(input.dim()) if dim is None else [dim] if isinstance(dim, int) else dim
+    dims = [d + input.dim() if d < 0 else d for d in dims]
+    if edge_order not in (1, 2):
+        raise RuntimeError(f"torch.gradient only supports edge_order=1 and edge_order=2, got {edge_order}")
+    if len(set(dims)) != len(dims):
+        raise RuntimeError(f"torch.gradient: a dimension appears multiple times in dim={dim}")
+    many = isinstance(spacing, (list, tuple))
+    spacings = list(spacing) if many else [1 if spacing is None else spacing] * len(dims)
+    if len(spacings) != len(dims):
+        raise RuntimeError(
+            f"torch.gradient expected spacing to be unspecified, a scalar or a list of length {len(dims)}, got {len(spacings)}"
+        )
+    for d, s in zip(dims, spacings):
+        if not 0 <= d < input.dim():
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-input.dim()}, {input.dim() - 1}], but got {d})"
+            )
+        if input.shape[d] < edge_order + 1:
+            raise RuntimeError(
+                f"torch.gradient expected each dimension size to be at least edge_order+1 ({edge_order + 1}), "
+                f"got {input.shape[d]} at dimension {d}"
+            )
+        if isinstance(s, Tensor) and s.dim() == 1 and s.shape[0] != input.shape[d]:
+            raise RuntimeError(
+                f"torch.gradient expected {input.shape[d]} coordinates for dimension {d}, got {s.shape[0]}"
+            )
+    if not (input.is_floating_point() or input.is_complex()):
+        input = input.to(_C.get_default_dtype())
+    plain = [s.item() if isinstance(s, Tensor) and s.dim() == 0 else s for s in spacings]
+    return tuple(_slope(input, s, d, edge_order) for d, s in zip(dims, plain))
 
 
 def stft(
@@ -334,7 +401,9 @@ def einsum(*args):
     broadcast. Subscripts may also be lists of numbers below 52 after each operand: ``einsum(a, [0, 1], b, [1, 2], [0, 2])``.
     """
     if len(args) < 2:
-        raise ValueError("einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list")
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
+        )
     if isinstance(args[0], str):
         equation, operands = args[0], args[1:]
     else:

@@ -19,7 +19,7 @@ _inf = float("inf")
 def _lowest(dtype):
     if dtype == torch.bool:
         return False
-    return -_inf if dtype.is_floating_point else torch.iinfo(dtype).min
+    return -_inf if dtype.is_floating_point or dtype.is_complex else torch.iinfo(dtype).min
 
 
 def _highest(dtype):
@@ -41,9 +41,10 @@ def _dims(dim, ndim):
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):
         return tuple(range(ndim))
     dims = (dim,) if isinstance(dim, int) else tuple(dim)
+    ndim = builtins.max(ndim, 1)  # a 0-dim tensor has the dimension 0 here
     out = tuple(d + ndim if d < 0 else d for d in dims)
     for d, given in zip(out, dims):
-        if not 0 <= d < builtins.max(ndim, 1):
+        if not 0 <= d < ndim:
             raise IndexError(
                 f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {given})"
             )
@@ -97,13 +98,13 @@ def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 
 def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """Where the largest selected element is, along `dim` or in the flattened tensor."""
-    return _filled(input, mask, _lowest(dtype or input.dtype), dtype).argmax(dim, keepdim)
+    """Where the largest selected element is, along `dim` or in the flattened tensor; in the dtype of `input`."""
+    return _filled(input, mask, _lowest(dtype or input.dtype), dtype).argmax(dim, keepdim).to(dtype or input.dtype)
 
 
 def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
-    """Where the smallest selected element is, along `dim` or in the flattened tensor."""
-    return _filled(input, mask, _highest(dtype or input.dtype), dtype).argmin(dim, keepdim)
+    """Where the smallest selected element is, along `dim` or in the flattened tensor; in the dtype of `input`."""
+    return _filled(input, mask, _highest(dtype or input.dtype), dtype).argmin(dim, keepdim).to(dtype or input.dtype)
 
 
 def _count(input, mask, dim, keepdim):
@@ -140,7 +141,7 @@ def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
     deviation = input.to(dtype) - centre
     squares = (deviation * deviation.conj()).real if dtype.is_complex else deviation * deviation
     total = sum(squares, dim, keepdim=keepdim, mask=mask)
-    return total / torch.clamp_min(_count(input, mask, dim, keepdim) - correction, 0)
+    return (total / torch.clamp_min(_count(input, mask, dim, keepdim) - correction, 0)).to(dtype)
 
 
 def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
@@ -180,7 +181,7 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """log of the sum of exp of the selected elements."""
     dtype = input.dtype if dtype is None else dtype
     x = _filled(input, mask, _lowest(dtype), dtype)
-    return torch.logsumexp(x, _dims(dim, x.dim()), keepdim)
+    return torch.logsumexp(x, _dims(dim, x.dim()), keepdim).to(dtype)
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):

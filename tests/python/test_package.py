@@ -136,3 +136,33 @@ def test_importing_is_light():
     code = "import sys, rushlight; print(*sorted(m for m in sys.modules if m.startswith(('rushlight', 'numpy'))))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert loaded == ["rushlight", "rushlight._C", "rushlight._tensor"]
+
+
+def test_gradient():
+    x = torch.tensor([1.0, 4.0, 9.0, 16.0, 25.0])
+    assert torch.gradient(x)[0].tolist() == [3.0, 4.0, 6.0, 8.0, 9.0]
+    assert torch.gradient(x, edge_order=2)[0].tolist() == [2.0, 4.0, 6.0, 8.0, 10.0]
+    places = torch.tensor([0.0, 1.0, 3.0, 4.0, 6.0])
+    assert torch.allclose(torch.gradient(2 * places, spacing=[places])[0], torch.full((5,), 2.0))
+    with pytest.raises(RuntimeError, match="edge_order"):
+        torch.gradient(torch.ones(1))
+
+
+def test_masked():
+    x = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    mask = torch.tensor([[True, False], [True, True]])
+    assert torch.masked.sum(x, mask=mask).item() == 8 and torch.masked.mean(x, 0, mask=mask).tolist() == [2.0, 4.0]
+    assert torch.masked.amax(x, 1, mask=mask).tolist() == [1.0, 4.0]
+    assert torch.masked.softmax(x, 1, mask=mask)[0].tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("name", ["bartlett", "blackman", "hamming", "hann"])
+def test_windows_agree_with_numpy(name):
+    of = {"hann": np.hanning}.get(name) or getattr(np, name)
+    window = getattr(torch.signal.windows, name)
+    np.testing.assert_allclose(window(9).numpy(), of(9), atol=1e-6)
+    np.testing.assert_allclose(window(8, sym=False).numpy(), of(9)[:-1], atol=1e-6)
+    with pytest.raises(ValueError, match="strided"):
+        window(3, layout=torch.sparse_coo)
+    with pytest.raises(ValueError, match="non-negative"):
+        window(-1)

@@ -40,7 +40,7 @@ def exponential(
         raise ValueError("Center must be None for symmetric windows")
     if M == 0:
         return torch.empty(0, **options)
-    center = (M - 1 + (not sym)) / 2 if center is None else center
+    center = (M - 1 + (not sym and M > 1)) / 2 if center is None else center
     n = _grid(-center / tau, (-center + M - 1) / tau, M, options)
     return torch.exp(-torch.abs(n))
 
@@ -50,7 +50,7 @@ def cosine(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requir
     options = _options("cosine", M, dtype, layout, device, requires_grad)
     if M == 0:
         return torch.empty(0, **options)
-    step = math.pi / (M + (not sym))
+    step = math.pi / (M + (not sym and M > 1))
     return torch.sin(_grid(step / 2, step / 2 + (M - 1) * step, M, options))
 
 
@@ -61,7 +61,7 @@ def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=torch.strided, device=N
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
     if M == 0:
         return torch.empty(0, **options)
-    start = -(M - 1 + (not sym)) / 2
+    start = -(M - 1 + (not sym and M > 1)) / 2
     step = 1 / (std * math.sqrt(2))
     return torch.exp(-(_grid(start * step, (start + M - 1) * step, M, options) ** 2))
 
@@ -74,10 +74,10 @@ def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=torch.strided, device=N
     if M < 2:
         return torch.ones(M, **options)
     start = -beta
-    step = 2 * beta / (M - 1 + (not sym))
+    step = 2 * beta / (M - 1 + (not sym and M > 1))
     k = _grid(start, min(beta, start + (M - 1) * step), M, options)
     top = torch.tensor(float(beta), dtype=options["dtype"], device=device)
-    return torch.i0(torch.sqrt(beta * beta - k * k)) / torch.i0(top)
+    return torch.i0(torch.sqrt(top * top - k * k)) / torch.i0(top)
 
 
 def general_cosine(M, *, a, sym=True, dtype=None, layout=torch.strided, device=None, requires_grad=False):
@@ -90,7 +90,7 @@ def general_cosine(M, *, a, sym=True, dtype=None, layout=torch.strided, device=N
         raise ValueError("Coefficients cannot be empty")
     if M < 2:
         return torch.ones(M, **options)
-    step = 2 * math.pi / (M - 1 + (not sym))
+    step = 2 * math.pi / (M - 1 + (not sym and M > 1))
     n = _grid(0, (M - 1) * step, M, options)
     signed = torch.tensor([(-1) ** k * value for k, value in enumerate(a)], dtype=options["dtype"], device=device)
     k = torch.arange(len(a), dtype=options["dtype"], device=device)
@@ -137,5 +137,5 @@ def bartlett(M, *, sym=True, dtype=None, layout=torch.strided, device=None, requ
     options = _options("bartlett", M, dtype, layout, device, requires_grad)
     if M < 2:
         return torch.ones(M, **options)
-    step = 2 / (M - 1 + (not sym))
+    step = 2 / (M - 1 + (not sym and M > 1))
     return 1 - torch.abs(_grid(-1, -1 + (M - 1) * step, M, options))
