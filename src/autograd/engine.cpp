@@ -79,14 +79,14 @@ void add_to(Tensor& sum, Tensor more) {
 }
 
 /// A gradient in the sizes and dtype of what it is the gradient of.
-Tensor fit(Tensor g, const ResultMeta& meta, const Node& from) {
+Tensor fit(Tensor g, const ResultMeta& meta, const Node& from, size_t index) {
   if (Ints(g.sizes()) != Ints(meta.sizes)) {
     bool reducible = size_t(g.dim()) >= meta.sizes.size();
     for (size_t i = 0; reducible && i < meta.sizes.size(); ++i) {
       const int64_t have = g.sizes()[size_t(g.dim()) - meta.sizes.size() + i];
       reducible = have == meta.sizes[i] || meta.sizes[i] == 1;
     }
-    check(reducible, "Function ", from.name(), " returned an invalid gradient: got shape ", g.sizes(),
+    check(reducible, "Function ", from.name(), " returned an invalid gradient at index ", index, " - got ", g.sizes(),
           " but expected shape compatible with ", meta.sizes);
     g = sum_to_size(g, meta.sizes);
   }
@@ -236,7 +236,7 @@ class Walk {
       if (!e.node) continue;
       const uint32_t next = table_.at(e.node.get());
       if (i < outputs.size() && outputs[i].defined() && table_.states[next].needed) {
-        Tensor g = fit(std::move(outputs[i]), e.node->results[e.input], *node);
+        Tensor g = fit(std::move(outputs[i]), e.node->results[e.input], *node, i);
         Grads& buffer = table_.states[next].grads;
         if (buffer.size() < e.node->results.size()) buffer.resize(e.node->results.size());
         add_to(buffer[e.input], std::move(g));

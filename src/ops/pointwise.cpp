@@ -270,7 +270,6 @@ OP_DEFINE(maximum){{
     .doc = R"(The larger of two elements, with broadcasting; NaN if either is. Equal elements share the gradient.)",
     .infer =
         [](const Tensor& a, const Tensor& b) {
-          refuse_numbers(a, b);
           const Meta meta = binary_meta(a, b);
           check<NotImplementedError>(!is_complex(meta.dtype), "not implemented for complex tensors.");
           return meta;
@@ -290,7 +289,6 @@ OP_DEFINE(minimum){{
     .doc = R"(The smaller of two elements, with broadcasting; NaN if either is. Equal elements share the gradient.)",
     .infer =
         [](const Tensor& a, const Tensor& b) {
-          refuse_numbers(a, b);
           const Meta meta = binary_meta(a, b);
           check<NotImplementedError>(!is_complex(meta.dtype), "not implemented for complex tensors.");
           return meta;

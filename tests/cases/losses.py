@@ -110,7 +110,11 @@ def cross_entropy(x, t, w=None, ignore_index=-100, reduction="mean", label_smoot
     ]
 
 
-CLASSES = [((3, 5), I((3,), 5)), ((2, 3, 4), I((2, 4), 3)), ((3, 5), I((3,), 5), T((5,), low=0.5, high=2))]
+CLASSES = [
+    ((3, 5), I((3,), 5)),
+    ((2, 3, 4), I((2, 4), 3)),
+    ((3, 5), I((3,), 5), T((5,), low=0.5, high=2, constant=True)),
+]
 IGNORED = [((3, 5), T((), values=[1, -100, 4], dtype="int64"))]
 for name, f in (("nll_loss", picked), ("cross_entropy", cross_entropy)):
     Case(name, ref=f, inputs=CLASSES + IGNORED, kwargs=WAYS, dtypes=BOTH, tol=4)
