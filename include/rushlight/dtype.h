@@ -108,9 +108,9 @@ template <class F>
 decltype(auto) for_all(DType t, F&& f) {
   switch (t) {
     RUSH_CASE(bool)
-    RUSH_CASE(uint8_t) RUSH_CASE(int8_t) RUSH_CASE(int16_t) RUSH_CASE(int32_t) RUSH_CASE(int64_t) RUSH_CASE(Half)
-        RUSH_CASE(BFloat16) RUSH_CASE(float) RUSH_CASE(double) RUSH_CASE(std::complex<float>)
-            RUSH_CASE(std::complex<double>)
+    RUSH_CASE(uint8_t)
+    RUSH_CASE(int8_t) RUSH_CASE(int16_t) RUSH_CASE(int32_t) RUSH_CASE(int64_t) RUSH_CASE(Half) RUSH_CASE(BFloat16)
+        RUSH_CASE(float) RUSH_CASE(double) RUSH_CASE(std::complex<float>) RUSH_CASE(std::complex<double>)
   }
   raise("unknown dtype");
 }
@@ -118,8 +118,9 @@ template <class F>
 decltype(auto) for_real(DType t, F&& f) {
   switch (t) {
     RUSH_CASE(bool)
-    RUSH_CASE(uint8_t) RUSH_CASE(int8_t) RUSH_CASE(int16_t) RUSH_CASE(int32_t) RUSH_CASE(int64_t) RUSH_CASE(Half)
-        RUSH_CASE(BFloat16) RUSH_CASE(float) RUSH_CASE(double) default
+    RUSH_CASE(uint8_t)
+    RUSH_CASE(int8_t) RUSH_CASE(int16_t) RUSH_CASE(int32_t) RUSH_CASE(int64_t) RUSH_CASE(Half) RUSH_CASE(BFloat16)
+        RUSH_CASE(float) RUSH_CASE(double) default
         : raise<NotImplementedError>("not implemented for '", scalar_name(t), "': needs a real dtype");
   }
 }
@@ -127,7 +128,8 @@ template <class F>
 decltype(auto) for_floating(DType t, F&& f) {
   switch (t) {
     RUSH_CASE(Half)
-    RUSH_CASE(BFloat16) RUSH_CASE(float) RUSH_CASE(double) default
+    RUSH_CASE(BFloat16)
+    RUSH_CASE(float) RUSH_CASE(double) default
         : raise<NotImplementedError>("not implemented for '", scalar_name(t), "': needs a floating-point dtype");
   }
 }
@@ -135,8 +137,8 @@ template <class F>
 decltype(auto) for_floating_or_complex(DType t, F&& f) {
   switch (t) {
     RUSH_CASE(Half)
-    RUSH_CASE(BFloat16) RUSH_CASE(float) RUSH_CASE(double) RUSH_CASE(std::complex<float>)
-        RUSH_CASE(std::complex<double>) default
+    RUSH_CASE(BFloat16)
+    RUSH_CASE(float) RUSH_CASE(double) RUSH_CASE(std::complex<float>) RUSH_CASE(std::complex<double>) default
         : raise<NotImplementedError>("not implemented for '", scalar_name(t),
                                      "': needs a floating-point or complex dtype");
   }
@@ -145,7 +147,8 @@ template <class F>
 decltype(auto) for_integral(DType t, F&& f) {
   switch (t) {
     RUSH_CASE(bool)
-    RUSH_CASE(uint8_t) RUSH_CASE(int8_t) RUSH_CASE(int16_t) RUSH_CASE(int32_t) RUSH_CASE(int64_t) default
+    RUSH_CASE(uint8_t)
+    RUSH_CASE(int8_t) RUSH_CASE(int16_t) RUSH_CASE(int32_t) RUSH_CASE(int64_t) default
         : raise<NotImplementedError>("not implemented for '", scalar_name(t), "': needs an integral dtype");
   }
 }

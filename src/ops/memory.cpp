@@ -25,9 +25,7 @@ Tensor moved(const Tensor& x, OptDevice device, OptDType dtype, bool copy, OptMe
 template <DType T>
 constexpr auto to_dtype = [](const Tensor& x, OptMemoryFormat format) { return moved(x, {}, T, false, format); };
 
-void check_resizable(const Tensor& x) {
-  check(!x.requires_grad(), "cannot resize variables that require grad");
-}
+void check_resizable(const Tensor& x) { check(!x.requires_grad(), "cannot resize variables that require grad"); }
 
 Tensor window(const Tensor& self, const Tensor& source, int64_t offset, Ints size, Ints stride) {
   check(self.dtype() == source.dtype(), "Could not set tensor of type ", source.dtype(), " to a tensor of type ",
