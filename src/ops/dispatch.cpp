@@ -128,6 +128,8 @@ void move_window(const OpInfo& op, const Value* args, Tensor& self, bool recorde
   impl.strides = value.strides();
   impl.offset = value.storage_offset();
   impl.refresh();
+  self.bump_version();
+  impl.view_version = self.version();
 }
 
 void check_devices(const OpInfo& op, const Value* args, Device first) {
@@ -239,18 +241,6 @@ void dispatch_in_place(const OpInfo& op, const Value* args) {
       dispatch(op, kept.data(), out);
     } else {
       dispatch(op, args, out);
-    }
-    if (value.storage() == self.storage() && !value.is_same(self)) {  // x.t_(): another window on the same memory
-      TensorImpl& impl = *self.impl();
-      impl.sizes = value.sizes();
-      impl.strides = value.strides();
-      impl.offset = value.storage_offset();
-      impl.refresh();
-      self.bump_version();
-      if (recorded)
-        if (const auto& meta = value.impl()->autograd) set_history(self, meta->grad_fn, meta->output);
-      impl.view_version = self.version();
-      return;
     }
     check_result({value.sizes(), value.dtype(), {}, {}}, self);
     {
