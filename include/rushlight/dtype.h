@@ -101,6 +101,7 @@ inline constexpr DType dtype_of<std::complex<double>> = kComplex128;
 
 // The visitors call f.template operator()<T>() with the C++ type of `t`, and raise for a type outside their set:
 //   for_floating(x.dtype(), [&]<class T>() { kernel(x.data<T>()); });
+// clang-format off
 #define RUSH_CASE(type) \
   case dtype_of<type>:  \
     return f.template operator()<type>();
@@ -180,6 +181,7 @@ decltype(auto) for_bytes(DType t, F&& f) {
   }
 }
 #undef RUSH_CASE
+// clang-format on
 
 enum class DeviceType : int8_t { CPU, CUDA, Meta };
 
