@@ -793,6 +793,8 @@ OP_DEFINE(nonzero){{
     .doc = R"(The positions of the nonzero elements as rows, in row-major order: shape (n, self.dim()), int64.)",
     .infer =
         [](const Tensor& x) {
+          check<NotImplementedError>(!x.is_meta(),
+                                     "the shape of the result depends on data, which a meta tensor has not");
           return Meta{{cpu::count_nonzero(x), x.dim()}, kInt64};
         },
     .kernel = {cpu::nonzero},
