@@ -1,0 +1,75 @@
+// Which runtime a process has, and what is the same for all of them: launching on current streams, failures.
+#include "cuda/runtime.h"
+
+#include <pthread.h>
+
+#include <mutex>
+#include <vector>
+
+#include "cuda/driver.h"
+#include "cuda/simulator.h"
+#include "rushlight/cuda.h"
+
+namespace rush::cuda {
+namespace {
+
+std::atomic<Runtime*> the_runtime{nullptr};
+bool forked = false;
+thread_local const char* operation = "an operation";
+thread_local std::vector<Access> accesses;
+
+Runtime& start() {
+  static std::mutex mutex;
+  check(!forked,
+        "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' "
+        "start method");
+  const std::lock_guard lock(mutex);
+  if (Runtime* r = the_runtime.load()) return *r;
+  Runtime* r = simulated_devices() > 0 ? start_simulator() : start_driver();
+  pthread_atfork(nullptr, nullptr, [] {
+    the_runtime.store(nullptr);
+    forked = true;
+  });
+  the_runtime.store(r);
+  return *r;
+}
+
+}  // namespace
+
+Runtime& runtime() {
+  Runtime* r = the_runtime.load(std::memory_order_acquire);
+  return r ? *r : start();
+}
+
+bool started() { return the_runtime.load(std::memory_order_acquire) != nullptr; }
+
+int device_count() {
+  if (Runtime* r = the_runtime.load()) return r->device_count();
+  const int simulated = simulated_devices();
+  return simulated > 0 ? simulated : driver_devices();
+}
+
+void begin_operation(const char* name, std::span<const Access> touched) {
+  operation = name;
+  accesses.assign(touched.begin(), touched.end());
+}
+const char* current_operation() { return operation; }
+std::span<const Access> current_accesses() { return accesses; }
+
+IndexCheck index_check(int device) {
+  return {runtime().failure(device), uint64_t(reinterpret_cast<uintptr_t>(operation))};
+}
+
+void check_failure(int device) {
+  const Failure& f = *runtime().failure(device);
+  if (__atomic_load_n(&f.state, __ATOMIC_ACQUIRE) != 2) return;
+  raise("CUDA error: device-side assert triggered: index ", f.index, " is out of bounds for dimension ", f.dim,
+        " with size ", f.size, " in ", reinterpret_cast<const char*>(uintptr_t(f.operation)));
+}
+
+void detail::launch(const Kernel& kernel, int device, const Shape& shape, std::span<const Argument> arguments) {
+  check_failure(device);
+  runtime().launch(device, current_stream(device).handle(), kernel, shape, arguments);
+}
+
+}  // namespace rush::cuda
