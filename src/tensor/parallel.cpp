@@ -117,8 +117,9 @@ class Pool {
     gate_.fetch_and(~open, std::memory_order_acq_rel);
     const auto left = [&] { return (gate_.load(std::memory_order_acquire) & count_mask) == 0; };
     if (!left() && !(spins_ && spin_until(left))) {
-      gate_.fetch_or(awaited);
-      while (!left()) futex_wait(gate_, gate_.load(std::memory_order_relaxed) | awaited);
+      // What is tested is what is slept on: the last worker may leave, and wake nobody, between two reads.
+      for (uint32_t gate = gate_.fetch_or(awaited) | awaited; gate & count_mask; gate = gate_.load())
+        futex_wait(gate_, gate);
     }
     if (failed_.load(std::memory_order_acquire)) std::rethrow_exception(std::exchange(error_, nullptr));
     return true;
