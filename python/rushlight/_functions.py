@@ -11,7 +11,7 @@ _Histogramdd = namedtuple("histogramdd", ("hist", "bin_edges"))
 
 __all__ = [
     "are_deterministic_algorithms_enabled", "compile", "compiled_with_cxx11_abi", "get_autocast_dtype",
-    "cdist", "chain_matmul", "einsum", "tensordot",
+    "cdist", "chain_matmul", "einsum", "lu", "tensordot",
     "get_default_device", "get_deterministic_debug_mode", "get_device_module", "get_float32_matmul_precision",
     "get_num_interop_threads", "gradient", "histogramdd", "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
     "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled", "istft", "nonzero",
@@ -466,3 +466,14 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     if compute_mode not in modes:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     return _C._cdist(x1, x2, p)
+
+
+def lu(A, pivot=True, get_infos=False, out=None):
+    """The LU factors of matrices in one matrix and their pivots; with `get_infos` also which have a zero on U's diagonal."""
+    found = _C.linalg_lu_factor_ex(A, pivot=pivot)
+    result = tuple(found) if get_infos else tuple(found)[:2]
+    if out is None:
+        return result
+    for target, value in zip(out, result):
+        target.resize_(value.shape).copy_(value)
+    return out

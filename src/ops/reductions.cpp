@@ -691,7 +691,7 @@ OP_DEFINE(norm){
             [](const Tensor& x, std::string_view p, OptInts dim, bool keepdim, OptDType dtype) {
               check<ValueError>(p == "fro" || p == "nuc", "expected p to be a number, 'fro' or 'nuc', got '", p, "'");
               if (p == "fro") return linalg_vector_norm(x, 2, dim, keepdim, dtype);
-              raise<NotImplementedError>("the nuclear norm is not here: use torch.linalg.matrix_norm");
+              return linalg_norm(x, p, dim, keepdim, dtype);
             },
         .autocast = Autocast::fp32,
     }};
