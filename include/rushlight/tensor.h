@@ -124,8 +124,11 @@ class Tensor {
     void* p = impl_->storage ? impl_->storage->data() : nullptr;
     return p ? static_cast<char*>(p) + impl_->offset * itemsize() : nullptr;
   }
+  /// The same as T*. Throws NotImplementedError for a meta tensor, which has none.
   template <class T>
   T* data() const {
+    if (is_meta()) [[unlikely]]
+      raise_no_data();
     return static_cast<T*>(data_ptr());
   }
 
@@ -157,6 +160,7 @@ class Tensor {
 #include "rushlight/methods.h"
 
  private:
+  [[noreturn]] static void raise_no_data();
   Ref<TensorImpl> impl_;
 };
 

@@ -7,6 +7,12 @@
 
 namespace rush {
 
+void Tensor::raise_no_data() {
+  raise<NotImplementedError>(
+      "Cannot copy out of meta tensor; no data! Its shape is known on the meta device, what "
+      "depends on its elements is not");
+}
+
 void (*release_python_object)(void*) = nullptr;
 const Tensor undefined_tensor;
 
