@@ -18,8 +18,8 @@ Tensor new_zeros(Ints size, OptDType dtype = {}, OptLayout layout = {}, OptDevic
                  OptBool pin_memory = false, bool requires_grad = false) const;
 Tensor new_ones(Ints size, OptDType dtype = {}, OptLayout layout = {}, OptDevice device = {},
                 OptBool pin_memory = false, bool requires_grad = false) const;
-Tensor new_full(Ints size, const Scalar& fill_value, OptDType dtype = {}, OptLayout layout = {},
-                OptDevice device = {}, OptBool pin_memory = false, bool requires_grad = false) const;
+Tensor new_full(Ints size, const Scalar& fill_value, OptDType dtype = {}, OptLayout layout = {}, OptDevice device = {},
+                OptBool pin_memory = false, bool requires_grad = false) const;
 bool is_signed() const;
 bool is_conj() const;
 bool is_neg() const;
@@ -300,8 +300,7 @@ Tensor contiguous(OptMemoryFormat memory_format = MemoryFormat::Contiguous) cons
 Tensor to(OptDevice device = {}, OptDType dtype = {}, bool non_blocking = false, bool copy = false,
           OptMemoryFormat memory_format = {}) const;
 Tensor to(DType dtype, bool non_blocking = false, bool copy = false, OptMemoryFormat memory_format = {}) const;
-Tensor to(const Tensor& other, bool non_blocking = false, bool copy = false,
-          OptMemoryFormat memory_format = {}) const;
+Tensor to(const Tensor& other, bool non_blocking = false, bool copy = false, OptMemoryFormat memory_format = {}) const;
 Tensor type_as(const Tensor& other) const;
 Tensor cpu(OptMemoryFormat memory_format = {}) const;
 Tensor cuda(OptDevice device = {}, bool non_blocking = false, OptMemoryFormat memory_format = {}) const;
@@ -638,3 +637,22 @@ Tensor real() const;
 Tensor imag() const;
 Tensor view_as_real() const;
 Tensor view_as_complex() const;
+
+// linalg
+Tensor det() const;
+std::array<Tensor, 2> slogdet() const;
+Tensor logdet() const;
+Tensor inverse() const;
+std::array<Tensor, 2> triangular_solve(const Tensor& A, bool upper = true, bool transpose = false,
+                                       bool unitriangular = false) const;
+Tensor cholesky(bool upper = false) const;
+Tensor cholesky_solve(const Tensor& L, bool upper = false) const;
+Tensor cholesky_inverse(bool upper = false) const;
+std::array<Tensor, 2> geqrf() const;
+Tensor orgqr(const Tensor& input2) const;
+Tensor ormqr(const Tensor& tau, const Tensor& other, bool left = true, bool transpose = false) const;
+Tensor lu_solve(const Tensor& LU_data, const Tensor& LU_pivots) const;
+std::array<Tensor, 3> svd(bool some = true, bool compute_uv = true) const;
+Tensor pinverse(double rcond = 1e-15) const;
+Tensor matrix_power(int64_t n) const;
+Tensor matrix_exp() const;

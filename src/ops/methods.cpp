@@ -905,4 +905,28 @@ Tensor Tensor::imag() const { return rush::imag(*this); }
 Tensor Tensor::view_as_real() const { return rush::view_as_real(*this); }
 Tensor Tensor::view_as_complex() const { return rush::view_as_complex(*this); }
 
+// linalg
+Tensor Tensor::det() const { return rush::det(*this); }
+std::array<Tensor, 2> Tensor::slogdet() const { return rush::slogdet(*this); }
+Tensor Tensor::logdet() const { return rush::logdet(*this); }
+Tensor Tensor::inverse() const { return rush::matrix_inverse(*this); }
+std::array<Tensor, 2> Tensor::triangular_solve(const Tensor& A, bool upper, bool transpose, bool unitriangular) const {
+  return rush::triangular_solve(*this, A, upper, transpose, unitriangular);
+}
+Tensor Tensor::cholesky(bool upper) const { return rush::cholesky(*this, upper); }
+Tensor Tensor::cholesky_solve(const Tensor& L, bool upper) const { return rush::cholesky_solve(*this, L, upper); }
+Tensor Tensor::cholesky_inverse(bool upper) const { return rush::cholesky_inverse(*this, upper); }
+std::array<Tensor, 2> Tensor::geqrf() const { return rush::geqrf(*this); }
+Tensor Tensor::orgqr(const Tensor& input2) const { return rush::orgqr(*this, input2); }
+Tensor Tensor::ormqr(const Tensor& tau, const Tensor& other, bool left, bool transpose) const {
+  return rush::ormqr(*this, tau, other, left, transpose);
+}
+Tensor Tensor::lu_solve(const Tensor& LU_data, const Tensor& LU_pivots) const {
+  return rush::lu_solve(*this, LU_data, LU_pivots);
+}
+std::array<Tensor, 3> Tensor::svd(bool some, bool compute_uv) const { return rush::svd(*this, some, compute_uv); }
+Tensor Tensor::pinverse(double rcond) const { return rush::pinverse(*this, rcond); }
+Tensor Tensor::matrix_power(int64_t n) const { return rush::matrix_power(*this, n); }
+Tensor Tensor::matrix_exp() const { return rush::matrix_exp(*this); }
+
 }  // namespace rush

@@ -98,7 +98,6 @@ def test_structured_fills():
     assert (init.sparse_(torch.empty(10, 3), 0.3) == 0).sum(0).tolist() == [3, 3, 3]
 
 
-@pytest.mark.skipif(not hasattr(torch._C, "linalg_qr"), reason="needs linalg_qr, which is not there yet")
 @pytest.mark.parametrize("shape", [(4, 6), (6, 4), (3, 2, 2)])
 def test_orthogonal(shape):
     torch.manual_seed(0)

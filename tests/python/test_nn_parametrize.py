@@ -77,7 +77,6 @@ def test_errors():
         parametrize.remove_parametrizations(layer, "bias")
 
 
-@pytest.mark.skipif(not hasattr(torch._C, "linalg_qr"), reason="needs linalg_qr, which is not there yet")
 @pytest.mark.parametrize("shape, how", [((4, 4), None), ((4, 4), "cayley"), ((5, 3), None), ((3, 5), "matrix_exp")])
 def test_orthogonal(shape, how):
     torch.manual_seed(0)
@@ -108,9 +107,6 @@ def test_weight_norm():
         nn.utils.remove_weight_norm(former)
 
 
-@pytest.mark.skipif(
-    not hasattr(torch._C, "linalg_matrix_norm"), reason="needs linalg_matrix_norm, which is not there yet"
-)
 def test_spectral_norm():
     torch.manual_seed(0)
     layer = parametrizations.spectral_norm(nn.Linear(6, 4))
