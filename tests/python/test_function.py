@@ -354,7 +354,6 @@ def test_checkpoint_gives_the_same_gradients(use_reentrant):
         assert torch.equal(a, b)
 
 
-@pytest.mark.xfail(strict=True, reason="the recomputation of a nested part saves one tensor less")
 def test_checkpoint_nested_sequential_and_twice():
     net = layers()
     x = torch.ones(2, 4, requires_grad=True)

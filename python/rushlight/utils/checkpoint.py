@@ -95,6 +95,7 @@ class _Frame:
         self.early_stop, self.compare = early_stop, compare
         self.places = [i for i, a in enumerate(args) if isinstance(a, torch.Tensor)]
         self.args = [None if isinstance(a, torch.Tensor) else a for a in args]
+        self.required = [args[i].requires_grad for i in self.places]
         anchor = torch.empty(0, requires_grad=True)
         self.inputs = _SaveInputs.apply(anchor, *(args[i] for i in self.places))
         self.rng = _State(preserve_rng_state)
@@ -126,8 +127,10 @@ class _Frame:
             return x
 
         args = list(self.args)
-        for i, saved in zip(self.places, self.inputs.grad_fn.saved_tensors):
-            args[i] = saved
+        for i, saved, required in zip(self.places, self.inputs.grad_fn.saved_tensors, self.required):
+            # What a checkpoint around this one has recomputed comes without history; but what is saved depends on
+            # which inputs need gradients.
+            args[i] = saved if saved.requires_grad == required else saved.detach().requires_grad_(required)
         try:
             with self.context, saved_tensors_hooks(keep, lambda x: x), torch.enable_grad():
                 self.rng.run(self.function, *args, **self.kwargs)
