@@ -256,8 +256,13 @@ struct Def<S, std::index_sequence<I...>> {
     using type = void (*)(Out<R>..., arg<I>...);
   };
   using Kernel = typename KernelType<std::make_index_sequence<schema.results>>::type;
+  /// One function for every device (it ends in kernels that look where their result lies), or one for each; null for
+  /// a device on which there is none.
   struct Kernels {
     Kernel cpu = nullptr, cuda = nullptr;
+    constexpr Kernels() = default;
+    constexpr Kernels(Kernel any) : cpu(any), cuda(any) {}
+    constexpr Kernels(Kernel on_cpu, Kernel on_cuda) : cpu(on_cpu), cuda(on_cuda) {}
   };
 
   const char* doc = "";

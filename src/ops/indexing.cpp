@@ -11,7 +11,6 @@ namespace rush {
 namespace {
 
 using Bounds = cpu::Selection::Bounds;
-using cpu::Write;
 
 Tensor zeros_of(const Tensor& like, Ints sizes) { return zeros(sizes, like.dtype(), {}, like.device()); }
 
@@ -226,7 +225,8 @@ Errors: IndexError for a position outside its dimension, for indices that do not
         [](const Tensor& x, Tensors indices) {
           return Meta{cpu::Selection(x, indices).sizes(), x.dtype()};
         },
-    .kernel = {[](Tensor& out, const Tensor& x, Tensors indices) { cpu::index(out, x, cpu::Selection(x, indices)); }},
+    .kernel = {[](Tensor& out, const Tensor& x, Tensors indices) { cpu::index(out, x, cpu::Selection(x, indices)); },
+               nullptr},
     .saves = "self.shape, indices",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& x, Tensors indices) {
@@ -257,9 +257,10 @@ Errors: IndexError as ``index``; RuntimeError where values does not broadcast or
           return like(x);
         },
     .kernel = {[](Tensor& out, const Tensor& x, Tensors indices, const Tensor& values, bool accumulate) {
-      if (!out.is_same(x)) in_place(copy, out, x);
-      cpu::index_put(out, cpu::Selection(out, indices), values, accumulate ? cpu::Write::add : cpu::Write::assign);
-    }},
+                 if (!out.is_same(x)) in_place(copy, out, x);
+                 cpu::index_put(out, cpu::Selection(out, indices), values, accumulate ? Write::add : Write::assign);
+               },
+               nullptr},
     .saves = "indices, values.shape",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, Tensors indices, const Tensor& values, bool accumulate) {
@@ -293,8 +294,9 @@ OP_DEFINE(index_select){{
 Errors: IndexError for a position outside the dimension; negative ones are.)",
     .infer = select_meta,
     .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, const Tensor& index) {
-      cpu::index(out, x, cpu::Selection::along(x, slice_dim(x, dim), index, Bounds::strict));
-    }},
+                 cpu::index(out, x, cpu::Selection::along(x, slice_dim(x, dim), index, Bounds::strict));
+               },
+               nullptr},
     .saves = "self.shape, index",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& x, int64_t dim, const Tensor& index) {
@@ -329,10 +331,11 @@ Errors: RuntimeError for a position outside the dimension and for slices of anot
           return like(x);
         },
     .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha) {
-      start_from(out, x);
-      const Tensor scaled = alpha == Scalar(1) ? source : mul(source, cast(Tensor(alpha), source.dtype()));
-      put_slices(out, slice_dim(x, dim), index, scaled, Bounds::strict_runtime_error, Write::add);
-    }},
+                 start_from(out, x);
+                 const Tensor scaled = alpha == Scalar(1) ? source : mul(source, cast(Tensor(alpha), source.dtype()));
+                 put_slices(out, slice_dim(x, dim), index, scaled, Bounds::strict_runtime_error, Write::add);
+               },
+               nullptr},
     .saves = "index, source.shape",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, int64_t dim, const Tensor& index, const Tensor& source,
@@ -383,9 +386,10 @@ shape or dtype.)",
           return like(x);
         },
     .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
-      start_from(out, x);
-      put_slices(out, slice_dim(x, dim), index, source, Bounds::strict, Write::assign);
-    }},
+                 start_from(out, x);
+                 put_slices(out, slice_dim(x, dim), index, source, Bounds::strict, Write::assign);
+               },
+               nullptr},
     .saves = "index, source.shape",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, int64_t dim, const Tensor& index, const Tensor& source) {
@@ -412,9 +416,10 @@ Errors: IndexError for a position outside the dimension.)",
           return like(x);
         },
     .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& value) {
-      start_from(out, x);
-      put_slices(out, slice_dim(x, dim), index, cast(value, x.dtype()), Bounds::wrap, Write::assign);
-    }},
+                 start_from(out, x);
+                 put_slices(out, slice_dim(x, dim), index, cast(value, x.dtype()), Bounds::wrap, Write::assign);
+               },
+               nullptr},
     .saves = "index",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, int64_t dim, const Tensor& index, const Tensor&) {
@@ -449,12 +454,13 @@ OP_DEFINE(index_reduce){{
         },
     .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
                   std::string_view reduce, bool include_self) {
-      start_from(out, x);
-      reduce_into(out, source, reduce_of(reduce, false, ""), include_self,
-                  [&](Tensor& to, const Tensor& values, Write write) {
-                    put_slices(to, slice_dim(x, dim), index, values, Bounds::strict, write);
-                  });
-    }},
+                 start_from(out, x);
+                 reduce_into(out, source, reduce_of(reduce, false, ""), include_self,
+                             [&](Tensor& to, const Tensor& values, Write write) {
+                               put_slices(to, slice_dim(x, dim), index, values, Bounds::strict, write);
+                             });
+               },
+               nullptr},
     .saves = "self, index, source, result",
     .vjp =
         [](const Tensor& g, const Tensor& result, const Tensor& x, int64_t dim, const Tensor& index,
@@ -485,10 +491,11 @@ Errors: RuntimeError for other shapes and for a position outside the dimension.)
           return Meta{index.sizes(), x.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, bool) {
-      if (index.numel() == 0) return;
-      Tensor target = raised(out);
-      cpu::gather_along(target, raised(x), wrap_dim(dim, x.dim()), raised(index));
-    }},
+                 if (index.numel() == 0) return;
+                 Tensor target = raised(out);
+                 cpu::gather_along(target, raised(x), wrap_dim(dim, x.dim()), raised(index));
+               },
+               nullptr},
     .saves = "self.shape, index",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& x, int64_t dim, const Tensor& index, bool) {
@@ -514,9 +521,11 @@ Errors: RuntimeError for other shapes and for a position outside the dimension.)
               return like(x);
             },
         .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src) {
-          start_from(out, x);
-          scatter_into(out, dim, index, src.dtype() == x.dtype() ? src : cast(src, x.dtype()), Write::assign);
-        }},
+                     start_from(out, x);
+                     scatter_into(out, dim, index, src.dtype() == x.dtype() ? src : cast(src, x.dtype()),
+                                  Write::assign);
+                   },
+                   nullptr},
         .saves = "index, src.shape",
         .vjp =
             [](const Tensor& g, const Tensor&, const Tensor&, int64_t dim, const Tensor& index, const Tensor&) {
@@ -533,9 +542,10 @@ Errors: RuntimeError for other shapes and for a position outside the dimension.)
               return like(x);
             },
         .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, Scalar value) {
-          start_from(out, x);
-          scatter_into(out, dim, index, cast(Tensor(value), x.dtype()), Write::assign);
-        }},
+                     start_from(out, x);
+                     scatter_into(out, dim, index, cast(Tensor(value), x.dtype()), Write::assign);
+                   },
+                   nullptr},
         .saves = "index",
         .vjp =
             [](const Tensor& g, const Tensor&, const Tensor&, int64_t dim, const Tensor& index, Scalar) {
@@ -556,10 +566,11 @@ Errors: RuntimeError for other shapes and for a position outside the dimension.)
             },
         .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src,
                       std::string_view reduce) {
-          start_from(out, x);
-          scatter_into(out, dim, index, src.dtype() == x.dtype() ? src : cast(src, x.dtype()),
-                       reduce == "add" ? Write::add : Write::multiply);
-        }},
+                     start_from(out, x);
+                     scatter_into(out, dim, index, src.dtype() == x.dtype() ? src : cast(src, x.dtype()),
+                                  reduce == "add" ? Write::add : Write::multiply);
+                   },
+                   nullptr},
         .overwrites = true,
     },
     {
@@ -572,9 +583,11 @@ Errors: RuntimeError for other shapes and for a position outside the dimension.)
             },
         .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, Scalar value,
                       std::string_view reduce) {
-          start_from(out, x);
-          scatter_into(out, dim, index, cast(Tensor(value), x.dtype()), reduce == "add" ? Write::add : Write::multiply);
-        }},
+                     start_from(out, x);
+                     scatter_into(out, dim, index, cast(Tensor(value), x.dtype()),
+                                  reduce == "add" ? Write::add : Write::multiply);
+                   },
+                   nullptr},
         .overwrites = true,
     }};
 
@@ -588,9 +601,10 @@ OP_DEFINE(scatter_add){{
           return like(x);
         },
     .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src) {
-      start_from(out, x);
-      scatter_into(out, dim, index, src, Write::add);
-    }},
+                 start_from(out, x);
+                 scatter_into(out, dim, index, src, Write::add);
+               },
+               nullptr},
     .saves = "index",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, int64_t dim, const Tensor& index, const Tensor&) {
@@ -615,11 +629,14 @@ OP_DEFINE(scatter_reduce){{
         },
     .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src,
                   std::string_view reduce, bool include_self) {
-      start_from(out, x);
-      if (index.numel() == 0) return;
-      reduce_into(out, src, reduce_of(reduce, true, ""), include_self,
-                  [&](Tensor& to, const Tensor& values, Write write) { scatter_into(to, dim, index, values, write); });
-    }},
+                 start_from(out, x);
+                 if (index.numel() == 0) return;
+                 reduce_into(out, src, reduce_of(reduce, true, ""), include_self,
+                             [&](Tensor& to, const Tensor& values, Write write) {
+                               scatter_into(to, dim, index, values, write);
+                             });
+               },
+               nullptr},
     .saves = "self, index, src, result",
     .vjp =
         [](const Tensor& g, const Tensor& result, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src,
@@ -728,8 +745,9 @@ Errors: RuntimeError unless mask is bool.)",
           return pointwise_meta(x.dtype(), x, mask);
         },
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& mask, const Tensor& value) {
-      cpu::where(out, mask, value.dtype() == x.dtype() ? value : cast(value, x.dtype()), x);
-    }},
+                 cpu::where(out, mask, value.dtype() == x.dtype() ? value : cast(value, x.dtype()), x);
+               },
+               nullptr},
     .saves = "mask",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, const Tensor& mask, const Tensor&) {
@@ -766,16 +784,17 @@ Errors: RuntimeError unless mask is bool, source has the dtype of self and enoug
           return pointwise_meta(x.dtype(), x, mask);
         },
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& mask, const Tensor& source) {
-      start_from(out, x);
-      const Tensor chosen = expand(mask, out.sizes());
-      const int64_t n = cpu::count_nonzero(chosen);
-      check(n <= source.numel(), "Number of elements of source < number of ones in mask");
-      if (n == 0) return;
-      const Tensor flat = contiguous(source.detach());
-      Tensor target = raised(out);
-      cpu::index_put(target, cpu::Selection(target, {raised(chosen)}), alias(flat, {n}, {1}, flat.storage_offset()),
-                     Write::assign);
-    }},
+                 start_from(out, x);
+                 const Tensor chosen = expand(mask, out.sizes());
+                 const int64_t n = cpu::count_nonzero(chosen);
+                 check(n <= source.numel(), "Number of elements of source < number of ones in mask");
+                 if (n == 0) return;
+                 const Tensor flat = contiguous(source.detach());
+                 Tensor target = raised(out);
+                 cpu::index_put(target, cpu::Selection(target, {raised(chosen)}),
+                                alias(flat, {n}, {1}, flat.storage_offset()), Write::assign);
+               },
+               nullptr},
     .saves = "mask, source.shape",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, const Tensor& mask, const Tensor& source) {
@@ -797,7 +816,7 @@ OP_DEFINE(nonzero){{
                                      "the shape of the result depends on data, which a meta tensor has not");
           return Meta{{cpu::count_nonzero(x), x.dim()}, kInt64};
         },
-    .kernel = {cpu::nonzero},
+    .kernel = {cpu::nonzero, nullptr},
     .onnx = "Transpose(NonZero(self))",
 }};
 OP_DEFINE(nonzero_numpy){{
@@ -871,8 +890,9 @@ Errors: IndexError for an index outside the rows; RuntimeError unless weight is 
           return meta;
         },
     .kernel = {[](Tensor& out, const Tensor& weight, const Tensor& indices, int64_t, bool, bool) {
-      cpu::index(out, weight, cpu::Selection(weight, {indices}, Bounds::strict));
-    }},
+                 cpu::index(out, weight, cpu::Selection(weight, {indices}, Bounds::strict));
+               },
+               nullptr},
     .saves = "weight.shape, indices",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& weight, const Tensor& indices, int64_t padding_idx,
@@ -1153,7 +1173,7 @@ OP_DEFINE(tril){{
     .doc =
         R"(The lower triangle of each matrix, zeros above the diagonal that lies ``diagonal`` right of the main one.)",
     .infer = [](const Tensor& x, int64_t) { return triangle_meta("tril", x); },
-    .kernel = {[](Tensor& out, const Tensor& x, int64_t k) { cpu::triangle(out, x, k, false); }},
+    .kernel = {[](Tensor& out, const Tensor& x, int64_t k) { cpu::triangle(out, x, k, false); }, nullptr},
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&, int64_t k) { return Grads{tril(g, k)}; },
     .overwrites = true,
     .onnx = "Trilu(self, diagonal, upper=0)",
@@ -1162,7 +1182,7 @@ OP_DEFINE(triu){{
     .doc =
         R"(The upper triangle of each matrix, zeros below the diagonal that lies ``diagonal`` right of the main one.)",
     .infer = [](const Tensor& x, int64_t) { return triangle_meta("triu", x); },
-    .kernel = {[](Tensor& out, const Tensor& x, int64_t k) { cpu::triangle(out, x, k, true); }},
+    .kernel = {[](Tensor& out, const Tensor& x, int64_t k) { cpu::triangle(out, x, k, true); }, nullptr},
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&, int64_t k) { return Grads{triu(g, k)}; },
     .overwrites = true,
     .onnx = "Trilu(self, diagonal, upper=1)",
@@ -1215,11 +1235,12 @@ OP_DEFINE(diag_embed){{
           return meta;
         },
     .kernel = {[](Tensor& out, const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
-      cpu::fill(out, Scalar(0));
-      const Diagonal d = diagonal_of(out, offset, dim1, dim2);
-      Tensor part = alias(out, d.sizes, d.strides, d.offset);
-      cpu::copy(part, x);
-    }},
+                 cpu::fill(out, Scalar(0));
+                 const Diagonal d = diagonal_of(out, offset, dim1, dim2);
+                 Tensor part = alias(out, d.sizes, d.strides, d.offset);
+                 cpu::copy(part, x);
+               },
+               nullptr},
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&, int64_t offset, int64_t dim1,
               int64_t dim2) { return Grads{diagonal(g, offset, dim1, dim2)}; },
 }};

@@ -257,9 +257,8 @@ OP_DEFINE(cat){{
 Shape: equal sizes but for ``dim``, where the result has their sum; a tensor of shape (0,) is left out. Dtype: promoted.
 Errors: RuntimeError where sizes differ in another dimension, for 0-dim tensors; ValueError for an empty list.)",
     .infer = cat_meta,
-    .kernel = {[](Tensor& out, Tensors tensors, int64_t dim) {
-      cpu::join(out, tensors, cat_dim(tensors, dim), false);
-    }},
+    .kernel = {[](Tensor& out, Tensors tensors, int64_t dim) { cpu::join(out, tensors, cat_dim(tensors, dim), false); },
+               nullptr},
     .saves = "tensors.shape",
     .vjp =
         [](const Tensor& g, const Tensor&, Tensors tensors, int64_t dim) {
@@ -304,8 +303,9 @@ Shape: all equal. Dtype: promoted. Errors: RuntimeError where sizes differ or th
           return meta;
         },
     .kernel = {[](Tensor& out, Tensors tensors, int64_t dim) {
-      cpu::join(out, tensors, wrap_dim(dim, out.dim()), true);
-    }},
+                 cpu::join(out, tensors, wrap_dim(dim, out.dim()), true);
+               },
+               nullptr},
     .vjp =
         [](const Tensor& g, const Tensor&, Tensors tensors, int64_t dim) {
           Grads grads(tensors.size());
@@ -815,7 +815,7 @@ OP_DEFINE(flip){{
           wrap_dims(dims, x.dim());
           return Meta{x.sizes(), x.dtype()};
         },
-    .kernel = {[](Tensor& out, const Tensor& x, Ints dims) { cpu::flip(out, x, wrap_dims(dims, x.dim())); }},
+    .kernel = {[](Tensor& out, const Tensor& x, Ints dims) { cpu::flip(out, x, wrap_dims(dims, x.dim())); }, nullptr},
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&, Ints dims) { return Grads{flip(g, dims)}; },
 }};
 OP_DEFINE(fliplr){{
@@ -974,7 +974,7 @@ first; negative ones cut off.)",
           }
           return meta;
         },
-    .kernel = {cpu::constant_pad},
+    .kernel = {cpu::constant_pad, nullptr},
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, Ints pad, Scalar) {
           Dims back = pad.dims();
@@ -1080,8 +1080,9 @@ OP_DEFINE(im2col){{
           return meta;
         },
     .kernel = {[](Tensor& out, const Tensor& x, Ints kernel, Ints dilation, Ints padding, Ints stride) {
-      cpu::im2col(out, contiguous(x.detach()), {x.size(-2), x.size(-1), kernel, dilation, padding, stride});
-    }},
+                 cpu::im2col(out, contiguous(x.detach()), {x.size(-2), x.size(-1), kernel, dilation, padding, stride});
+               },
+               nullptr},
     .saves = "input.shape",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& x, Ints kernel, Ints dilation, Ints padding, Ints stride) {
@@ -1116,8 +1117,10 @@ functional.fold.)",
         },
     .kernel = {[](Tensor& out, const Tensor& x, Ints output_size, Ints kernel, Ints dilation, Ints padding,
                   Ints stride) {
-      cpu::col2im(out, contiguous(x.detach()), {output_size[0], output_size[1], kernel, dilation, padding, stride});
-    }},
+                 cpu::col2im(out, contiguous(x.detach()),
+                             {output_size[0], output_size[1], kernel, dilation, padding, stride});
+               },
+               nullptr},
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&, Ints, Ints kernel, Ints dilation, Ints padding,
               Ints stride) { return Grads{im2col(g, kernel, dilation, padding, stride)}; },
 }};

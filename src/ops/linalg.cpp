@@ -145,7 +145,7 @@ Errors: RuntimeError where A is not square.)",
           check_inexact(a, "linalg.det");
           return Meta{batch_of(a), a.dtype()};
         },
-    .kernel = {cpu::determinant},
+    .kernel = {cpu::determinant, nullptr},
     .saves = "A, result",
     .vjp =
         [](const Tensor& g, const Tensor& det, const Tensor& a) {
@@ -173,7 +173,7 @@ Shape: A (..., n, n); both results are (...). Errors: RuntimeError where A is no
           check_inexact(a, "linalg.slogdet");
           return std::array{Meta{batch_of(a), a.dtype()}, Meta{batch_of(a), real_of(a.dtype())}};
         },
-    .kernel = {cpu::log_determinant},
+    .kernel = {cpu::log_determinant, nullptr},
     .saves = "A, sign",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor& a) {
@@ -217,9 +217,10 @@ Shape: A (..., n, n); inverse (..., n, n), info (...), int32. Errors: with ``che
           return std::array{Meta{a.sizes(), a.dtype()}, Meta{batch_of(a), kInt32}};
         },
     .kernel = {[](Tensor& out, Tensor& info, const Tensor& a, bool check_errors) {
-      cpu::inverse(out, info, a);
-      if (check_errors) check_info(info, "linalg.inv", not_invertible);
-    }},
+                 cpu::inverse(out, info, a);
+                 if (check_errors) check_info(info, "linalg.inv", not_invertible);
+               },
+               nullptr},
     .saves = "inverse",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor&, bool) {
@@ -248,7 +249,7 @@ OP_DEFINE(matrix_solve){{
         [](const Tensor& a, const Tensor& b) {
           return std::array{Meta{b.sizes(), b.dtype()}, Meta{batch_of(a), kInt32}};
         },
-    .kernel = {cpu::solve},
+    .kernel = {cpu::solve, nullptr},
     .saves = "A, result",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor& a, const Tensor&) {
@@ -296,7 +297,7 @@ OP_DEFINE(triangular){{
         [](const Tensor&, const Tensor& b, bool, bool, bool) {
           return Meta{b.sizes(), b.dtype()};
         },
-    .kernel = {cpu::solve_triangular},
+    .kernel = {cpu::solve_triangular, nullptr},
     .saves = "A, result if A",
     .vjp =
         [](const Tensor& g, const Tensor& x, const Tensor& a, const Tensor&, bool upper, bool left, bool unit) {
@@ -353,9 +354,10 @@ Shape: A (..., n, n), Hermitian; one triangle is read. Errors: with ``check_erro
           return std::array{Meta{a.sizes(), a.dtype()}, Meta{batch_of(a), kInt32}};
         },
     .kernel = {[](Tensor& l, Tensor& info, const Tensor& a, bool upper, bool check_errors) {
-      cpu::cholesky(l, info, a, upper);
-      if (check_errors) check_info(info, "linalg.cholesky", not_positive);
-    }},
+                 cpu::cholesky(l, info, a, upper);
+                 if (check_errors) check_info(info, "linalg.cholesky", not_positive);
+               },
+               nullptr},
     .saves = "L",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor&, bool upper, bool) {
@@ -426,11 +428,12 @@ Shape: A (..., m, n); with k = min(m, n), Q (..., m, k) and R (..., k, n). ``mod
                             Meta{with(batch_of(a), {k, n}), a.dtype()}};
         },
     .kernel = {[](Tensor& q, Tensor& r, const Tensor& a, std::string_view) {
-      if (a.numel())
-        cpu::qr(q, r, a);
-      else if (q.numel())  // no columns to span: any basis will do
-        in_place(copy, q, expand(eye(q.size(-2), q.size(-1), q.dtype()), q.sizes()));
-    }},
+                 if (a.numel())
+                   cpu::qr(q, r, a);
+                 else if (q.numel())  // no columns to span: any basis will do
+                   in_place(copy, q, expand(eye(q.size(-2), q.size(-1), q.dtype()), q.sizes()));
+               },
+               nullptr},
     .saves = "Q, R",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor&, std::string_view mode) {
@@ -466,7 +469,7 @@ factors tau. Has no gradient.)",
           return std::array{Meta{a.sizes(), a.dtype()},
                             Meta{with(batch_of(a), {std::min(a.size(-2), a.size(-1))}), a.dtype()}};
         },
-    .kernel = {cpu::geqrf},
+    .kernel = {cpu::geqrf, nullptr},
 }};
 
 namespace {
@@ -565,17 +568,19 @@ Shape: A (..., m, n); LU the same, pivots (..., min(m, n)), info (...). Errors: 
                             Meta{batch_of(a), kInt32}};
         },
     .kernel = {[](Tensor& lu, Tensor& pivots, Tensor& info, const Tensor& a, bool, bool check_errors) {
-      if (a.numel())
-        cpu::lu_factor(lu, pivots, info, a);
-      else
-        std::fill_n(info.data<int32_t>(), info.numel(), 0);
-      if (check_errors)
-        check_info(info, "torch.linalg.lu_factor", [](int code) {
-          return "U[" + std::to_string(code) + "," + std::to_string(code) +
-                 "] is zero and using it on lu_solve would result in a division by zero. If you still want to perform "
-                 "the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)";
-        });
-    }},
+                 if (a.numel())
+                   cpu::lu_factor(lu, pivots, info, a);
+                 else
+                   std::fill_n(info.data<int32_t>(), info.numel(), 0);
+                 if (check_errors)
+                   check_info(info, "torch.linalg.lu_factor", [](int code) {
+                     return "U[" + std::to_string(code) + "," + std::to_string(code) +
+                            "] is zero and using it on lu_solve would result in a division by zero. If you still want "
+                            "to perform "
+                            "the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)";
+                   });
+               },
+               nullptr},
     .saves = "LU, pivots",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor&, bool, bool) {
@@ -615,14 +620,15 @@ OP_DEFINE(lu_permutation){{
           return Meta{with(batch_of(lu), {lu.size(-2), lu.size(-2)}), lu.dtype()};
         },
     .kernel = {[](Tensor& p, const Tensor& lu, const Tensor& pivots) {
-      for (int64_t i = 0; i < pivots.numel() && pivots.is_contiguous(); ++i) {
-        const int32_t at = pivots.data<int32_t>()[i];
-        check(at >= 1 && at <= lu.size(-2),
-              "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
-              "Did you properly pass the result of lu_factor?");
-      }
-      cpu::pivots_to_permutation(p, pivots);
-    }},
+                 for (int64_t i = 0; i < pivots.numel() && pivots.is_contiguous(); ++i) {
+                   const int32_t at = pivots.data<int32_t>()[i];
+                   check(at >= 1 && at <= lu.size(-2),
+                         "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
+                         "Did you properly pass the result of lu_factor?");
+                 }
+                 cpu::pivots_to_permutation(p, pivots);
+               },
+               nullptr},
 }};
 
 OP_DEFINE(lu_unpack){{
@@ -699,8 +705,9 @@ Errors: RuntimeError where A is not square; LinAlgError where the iteration does
           return std::array{Meta{with(batch_of(a), {a.size(-1)}), real_of(a.dtype())}, Meta{a.sizes(), a.dtype()}};
         },
     .kernel = {[](Tensor& w, Tensor& v, const Tensor& a, std::string_view uplo) {
-      cpu::eigh(w, &v, a, reads_upper(uplo));
-    }},
+                 cpu::eigh(w, &v, a, reads_upper(uplo));
+               },
+               nullptr},
     .saves = "eigenvalues, eigenvectors",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor&, std::string_view) {
@@ -721,7 +728,8 @@ OP_DEFINE(linalg_eigvalsh){{
           reads_upper(uplo);
           return Meta{with(batch_of(a), {a.size(-1)}), real_of(a.dtype())};
         },
-    .kernel = {[](Tensor& w, const Tensor& a, std::string_view uplo) { cpu::eigh(w, nullptr, a, reads_upper(uplo)); }},
+    .kernel = {[](Tensor& w, const Tensor& a, std::string_view uplo) { cpu::eigh(w, nullptr, a, reads_upper(uplo)); },
+               nullptr},
     .saves = "A",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& a, std::string_view uplo) {
@@ -742,7 +750,7 @@ eigenvalues. Errors: RuntimeError where A is not square.)",
           const DType c = complex_of(a.dtype());
           return std::array{Meta{with(batch_of(a), {a.size(-1)}), c}, Meta{a.sizes(), c}};
         },
-    .kernel = {[](Tensor& w, Tensor& v, const Tensor& a) { cpu::eig(w, &v, a); }},
+    .kernel = {[](Tensor& w, Tensor& v, const Tensor& a) { cpu::eig(w, &v, a); }, nullptr},
     .saves = "eigenvalues, eigenvectors",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor&) {
@@ -766,7 +774,7 @@ OP_DEFINE(linalg_eigvals){{
           check_inexact(a, "linalg.eigvals");
           return Meta{with(batch_of(a), {a.size(-1)}), complex_of(a.dtype())};
         },
-    .kernel = {[](Tensor& w, const Tensor& a) { cpu::eig(w, nullptr, a); }},
+    .kernel = {[](Tensor& w, const Tensor& a) { cpu::eig(w, nullptr, a); }, nullptr},
     .saves = "A",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& a) {
@@ -803,10 +811,11 @@ Errors: LinAlgError for NaN or infinity.)",
                             Meta{with(batch, {full ? n : k, n}), a.dtype()}};
         },
     .kernel = {[](Tensor& u, Tensor& s, Tensor& vh, const Tensor& a, bool, OptStr) {
-      if (a.numel()) return cpu::svd(&u, s, &vh, a);
-      for (Tensor* t : {&u, &vh})
-        if (t->numel()) in_place(copy, *t, expand(eye(t->size(-2), t->size(-1), t->dtype()), t->sizes()));
-    }},
+                 if (a.numel()) return cpu::svd(&u, s, &vh, a);
+                 for (Tensor* t : {&u, &vh})
+                   if (t->numel()) in_place(copy, *t, expand(eye(t->size(-2), t->size(-1), t->dtype()), t->sizes()));
+               },
+               nullptr},
     .saves = "U, S, Vh",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor&, bool, OptStr) {
@@ -848,8 +857,9 @@ Shape: A (..., m, n); the result is (..., min(m, n)), real.)",
           return Meta{with(batch_of(a), {std::min(a.size(-2), a.size(-1))}), real_of(a.dtype())};
         },
     .kernel = {[](Tensor& s, const Tensor& a, OptStr) {
-      if (s.numel()) cpu::svd(nullptr, s, nullptr, a);
-    }},
+                 if (s.numel()) cpu::svd(nullptr, s, nullptr, a);
+               },
+               nullptr},
     .saves = "A",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& a, OptStr) {
@@ -1187,8 +1197,9 @@ Shape: A (..., n, n). Errors: RuntimeError where A is not square.)",
           return Meta{a.sizes(), a.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& a) {
-      if (a.numel()) cpu::matrix_exp(out, a);
-    }},
+                 if (a.numel()) cpu::matrix_exp(out, a);
+               },
+               nullptr},
     .saves = "A",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& a) {
@@ -1269,11 +1280,13 @@ D in one matrix, the pivots, and info, which is not 0 where D is singular. The l
                             Meta{batch_of(a), kInt32}};
         },
     .kernel = {[](Tensor& ld, Tensor& pivots, Tensor& info, const Tensor& a, bool hermitian, bool check_errors) {
-      cpu::ldl_factor(ld, pivots, info, a, hermitian);
-      if (check_errors)
-        check_info(info, "torch.linalg.ldl_factor_ex",
-                   [](int code) { return "The diagonal element " + std::to_string(code) + " of D is zero."; });
-    }},
+                 cpu::ldl_factor(ld, pivots, info, a, hermitian);
+                 if (check_errors)
+                   check_info(info, "torch.linalg.ldl_factor_ex", [](int code) {
+                     return "The diagonal element " + std::to_string(code) + " of D is zero.";
+                   });
+               },
+               nullptr},
 }};
 
 OP_DEFINE(linalg_ldl_factor){{
@@ -1300,10 +1313,12 @@ OP_DEFINE(linalg_ldl_solve){{
           return Meta{with(broadcast(batch_of(ld), batch_of(b)), {b.size(-2), b.size(-1)}), b.dtype()};
         },
     .kernel = {[](Tensor& x, const Tensor& ld, const Tensor& pivots, const Tensor& b, bool hermitian) {
-      if (x.numel() == 0) return;
-      const auto [factors, right] = same_batch(ld, b);
-      cpu::ldl_solve(x, factors, expand(pivots, with(batch_of(factors), {pivots.size(-1)})), right, hermitian);
-    }},
+                 if (x.numel() == 0) return;
+                 const auto [factors, right] = same_batch(ld, b);
+                 cpu::ldl_solve(x, factors, expand(pivots, with(batch_of(factors), {pivots.size(-1)})), right,
+                                hermitian);
+               },
+               nullptr},
 }};
 
 OP_DEFINE(linalg_tensorinv){{

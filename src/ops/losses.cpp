@@ -176,8 +176,9 @@ OP_DEFINE(mse_loss){{
     .doc = R"(The squared difference ``(input - target)^2``.)",
     .infer = pair_meta,
     .kernel = {[](Tensor& out, const Tensor& a, const Tensor& b, string_view reduction) {
-      run_pairs(out, a, b, PairLoss::squared, 0, reduction);
-    }},
+                 run_pairs(out, a, b, PairLoss::squared, 0, reduction);
+               },
+               nullptr},
     .saves = "input, target",
     .vjp = [](const Tensor& g, const Tensor&, const Tensor& a, const Tensor& b,
               string_view reduction) { return pair_grads(g * 2, a - b, reduction); },
@@ -199,8 +200,9 @@ OP_DEFINE(smooth_l1_loss){{
           return pair_meta(a, b, reduction);
         },
     .kernel = {[](Tensor& out, const Tensor& a, const Tensor& b, string_view reduction, double beta) {
-      run_pairs(out, a, b, PairLoss::smooth, beta, reduction);
-    }},
+                 run_pairs(out, a, b, PairLoss::smooth, beta, reduction);
+               },
+               nullptr},
     .saves = "input, target",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& a, const Tensor& b, string_view reduction, double beta) {
@@ -217,8 +219,9 @@ OP_DEFINE(huber_loss){{
           return pair_meta(a, b, reduction);
         },
     .kernel = {[](Tensor& out, const Tensor& a, const Tensor& b, string_view reduction, double delta) {
-      run_pairs(out, a, b, PairLoss::huber, delta, reduction);
-    }},
+                 run_pairs(out, a, b, PairLoss::huber, delta, reduction);
+               },
+               nullptr},
     .saves = "input, target",
     .vjp = [](const Tensor& g, const Tensor&, const Tensor& a, const Tensor& b, string_view reduction,
               double delta) { return pair_grads(g, clamp(a - b, -delta, delta), reduction); },
@@ -233,7 +236,7 @@ Errors: IndexError for a target that is no class.)",
         [](const Tensor& x, const Tensor& target, int64_t) {
           return Meta{target.sizes(), x.dtype()};
         },
-    .kernel = {cpu::pick_class},
+    .kernel = {cpu::pick_class, nullptr},
     .saves = "input.shape, target",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& x, const Tensor& target, int64_t ignore_index) {
@@ -254,8 +257,9 @@ OP_DEFINE(put_class){{
           return Meta{sizes, x.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& target, int64_t, int64_t ignore_index) {
-      cpu::put_class(out, x, target, ignore_index);
-    }},
+                 cpu::put_class(out, x, target, ignore_index);
+               },
+               nullptr},
     .saves = "target",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, const Tensor& target, int64_t, int64_t ignore_index) {
@@ -284,7 +288,7 @@ OP_DEFINE(class_losses){{
         [](const Tensor& x, const Tensor& target, int64_t) {
           return std::array{Meta{target.sizes(), x.dtype()}, Meta{target.sizes(), x.dtype()}};
         },
-    .kernel = {cpu::class_losses},
+    .kernel = {cpu::class_losses, nullptr},
     .saves = "input, target, log_sum",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor& x, const Tensor& target, int64_t ignore_index) {
@@ -304,7 +308,7 @@ OP_DEFINE(class_losses_backward){{
         [](const Tensor&, const Tensor&, const Tensor& x, const Tensor&, const Tensor&, int64_t) {
           return Meta{x.sizes(), x.dtype()};
         },
-    .kernel = {cpu::class_losses_backward},
+    .kernel = {cpu::class_losses_backward, nullptr},
 }};
 
 OP_DEFINE(cross_entropy){{
@@ -490,7 +494,7 @@ OP_DEFINE(label_margins){{
           if (!rows.empty()) rows.erase(rows.size() - 1);
           return std::array{Meta{rows, x.dtype()}, Meta{x.sizes(), x.dtype()}};
         },
-    .kernel = {cpu::label_margins},
+    .kernel = {cpu::label_margins, nullptr},
     .saves = "input.shape, slopes",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor& x, const Tensor&) {
@@ -539,7 +543,7 @@ OP_DEFINE(ctc_losses){{
           check_ctc(log_probs, targets, input_lengths, target_lengths, blank);
           return Meta{{log_probs.sizes()[1]}, log_probs.dtype()};
         },
-    .kernel = {cpu::ctc_losses},
+    .kernel = {cpu::ctc_losses, nullptr},
     .saves = "log_probs, targets",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& log_probs, const Tensor& targets, Ints input_lengths,
@@ -554,7 +558,7 @@ OP_DEFINE(ctc_losses_backward){{
         [](const Tensor&, const Tensor& log_probs, const Tensor&, Ints, Ints, int64_t) {
           return Meta{log_probs.sizes(), log_probs.dtype()};
         },
-    .kernel = {cpu::ctc_losses_backward},
+    .kernel = {cpu::ctc_losses_backward, nullptr},
 }};
 
 OP_DEFINE(ctc_loss){

@@ -121,8 +121,9 @@ Errors: RuntimeError where the shapes cannot be multiplied or the dtypes differ.
           return Meta{{a.sizes()[0], b.sizes()[1]}, a.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& a, const Tensor& b) {
-      cpu::product(out, a.sizes()[0], b.sizes()[1], a.sizes()[1], matrices(a), matrices(b));
-    }},
+                 cpu::product(out, a.sizes()[0], b.sizes()[1], a.sizes()[1], matrices(a), matrices(b));
+               },
+               nullptr},
     .saves = "self if mat2, mat2 if self",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& a, const Tensor& b) {
@@ -144,8 +145,10 @@ Errors: RuntimeError where shapes or dtypes do not fit.)",
           return Meta{{a.sizes()[0], a.sizes()[1], b.sizes()[2]}, a.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& a, const Tensor& b) {
-      cpu::batched_product(out, a.sizes()[0], a.sizes()[1], b.sizes()[2], a.sizes()[2], matrices(a), matrices(b));
-    }},
+                 cpu::batched_product(out, a.sizes()[0], a.sizes()[1], b.sizes()[2], a.sizes()[2], matrices(a),
+                                      matrices(b));
+               },
+               nullptr},
     .saves = "self if mat2, mat2 if self",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& a, const Tensor& b) {
@@ -171,8 +174,9 @@ Errors: RuntimeError where shapes or dtypes do not fit.)",
           return Meta{{a.sizes()[0]}, a.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& a, const Tensor& v) {
-      cpu::product(out, a.sizes()[0], 1, a.sizes()[1], matrices(a), column(v));
-    }},
+                 cpu::product(out, a.sizes()[0], 1, a.sizes()[1], matrices(a), column(v));
+               },
+               nullptr},
     .saves = "self if vec, vec if self",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& a, const Tensor& v) {
@@ -193,8 +197,9 @@ Errors: RuntimeError where shapes or dtypes differ.)",
           return Meta{{}, a.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& a, const Tensor& b) {
-      cpu::product(out, 1, 1, a.numel(), {a, 1, a.strides()[0]}, column(b));
-    }},
+                 cpu::product(out, 1, 1, a.numel(), {a, 1, a.strides()[0]}, column(b));
+               },
+               nullptr},
     .saves = "self if tensor, tensor if self",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& a, const Tensor& b) {
@@ -283,20 +288,23 @@ Errors: RuntimeError where shapes or dtypes do not fit.)",
           return meta;
         },
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& w, const Tensor& bias) {
-      const int64_t in = x.size(-1), outs = w.dim() == 2 ? w.sizes()[0] : 1;
-      const int64_t m = outs ? out.numel() / outs : 0;
-      if (out.numel() == 0) return;
-      Tensor flat = x;
-      if (x.dim() > 2 && !x.is_contiguous()) {
-        flat = allocate({x.sizes(), x.dtype()});
-        cpu::copy(flat, x);
-      }
-      const int64_t row = flat.dim() < 2 ? 0 : flat.stride(-2);
-      const bool fused = bias.defined() && bias.dim() == 1 && bias.sizes()[0] == outs && bias.is_contiguous();
-      if (bias.defined() && !fused) put_addend(out, bias, 1);
-      cpu::product(out, m, outs, in, {flat, row, flat.stride(-1)}, {w, w.stride(-1), w.dim() == 2 ? w.strides()[0] : 0},
-                   1, bias.defined() && !fused ? 1 : 0, fused ? bias : Tensor());
-    }},
+                 const int64_t in = x.size(-1), outs = w.dim() == 2 ? w.sizes()[0] : 1;
+                 const int64_t m = outs ? out.numel() / outs : 0;
+                 if (out.numel() == 0) return;
+                 Tensor flat = x;
+                 if (x.dim() > 2 && !x.is_contiguous()) {
+                   flat = allocate({x.sizes(), x.dtype()});
+                   cpu::copy(flat, x);
+                 }
+                 const int64_t row = flat.dim() < 2 ? 0 : flat.stride(-2);
+                 const bool fused =
+                     bias.defined() && bias.dim() == 1 && bias.sizes()[0] == outs && bias.is_contiguous();
+                 if (bias.defined() && !fused) put_addend(out, bias, 1);
+                 cpu::product(out, m, outs, in, {flat, row, flat.stride(-1)},
+                              {w, w.stride(-1), w.dim() == 2 ? w.strides()[0] : 0}, 1, bias.defined() && !fused ? 1 : 0,
+                              fused ? bias : Tensor());
+               },
+               nullptr},
     .saves = "input if weight, weight if input",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& x, const Tensor& w, const Tensor&) {
@@ -375,9 +383,10 @@ Errors: RuntimeError where shapes or dtypes do not fit.)",
           return meta;
         },
     .kernel = {[](Tensor& out, const Tensor& self, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
-      put_addend(out, self, beta);
-      cpu::product(out, a.sizes()[0], b.sizes()[1], a.sizes()[1], matrices(a), matrices(b), alpha, beta);
-    }},
+                 put_addend(out, self, beta);
+                 cpu::product(out, a.sizes()[0], b.sizes()[1], a.sizes()[1], matrices(a), matrices(b), alpha, beta);
+               },
+               nullptr},
     .saves = "mat1 if mat2, mat2 if mat1",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
@@ -407,9 +416,10 @@ Errors: RuntimeError where shapes or dtypes do not fit.)",
           return Meta{{a.sizes()[0]}, a.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& self, const Tensor& a, const Tensor& v, Scalar beta, Scalar alpha) {
-      put_addend(out, self, beta);
-      cpu::product(out, a.sizes()[0], 1, a.sizes()[1], matrices(a), column(v), alpha, beta);
-    }},
+                 put_addend(out, self, beta);
+                 cpu::product(out, a.sizes()[0], 1, a.sizes()[1], matrices(a), column(v), alpha, beta);
+               },
+               nullptr},
     .saves = "mat if vec, vec if mat",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, const Tensor& a, const Tensor& v, Scalar beta, Scalar alpha) {
@@ -477,10 +487,11 @@ Errors: RuntimeError where shapes or dtypes do not fit.)",
           return meta;
         },
     .kernel = {[](Tensor& out, const Tensor& self, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
-      put_addend(out, self, beta);
-      cpu::batched_product(out, a.sizes()[0], a.sizes()[1], b.sizes()[2], a.sizes()[2], matrices(a), matrices(b), alpha,
-                           beta);
-    }},
+                 put_addend(out, self, beta);
+                 cpu::batched_product(out, a.sizes()[0], a.sizes()[1], b.sizes()[2], a.sizes()[2], matrices(a),
+                                      matrices(b), alpha, beta);
+               },
+               nullptr},
     .saves = "batch1 if batch2, batch2 if batch1",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
@@ -925,16 +936,17 @@ Errors: RuntimeError where shapes or dtypes do not fit or p is negative.)",
           return Meta{sizes, a.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& a, const Tensor& b, double p) {
-      if (out.numel() == 0) return;
-      const Ints batch = Ints(out.sizes()).slice(0, size_t(out.dim()) - 2);
-      const auto whole = [&](const Tensor& x) {
-        Dims sizes = batch;
-        sizes.push_back(x.size(-2));
-        sizes.push_back(x.size(-1));
-        return reshape(expand(x, sizes), {product(batch), x.size(-2), x.size(-1)});
-      };
-      cpu::cdist(out, whole(a), whole(b), p);
-    }},
+                 if (out.numel() == 0) return;
+                 const Ints batch = Ints(out.sizes()).slice(0, size_t(out.dim()) - 2);
+                 const auto whole = [&](const Tensor& x) {
+                   Dims sizes = batch;
+                   sizes.push_back(x.size(-2));
+                   sizes.push_back(x.size(-1));
+                   return reshape(expand(x, sizes), {product(batch), x.size(-2), x.size(-1)});
+                 };
+                 cpu::cdist(out, whole(a), whole(b), p);
+               },
+               nullptr},
     .saves = "x1, x2, result",
     .vjp =
         [](const Tensor& g, const Tensor& result, const Tensor& a, const Tensor& b, double p) {

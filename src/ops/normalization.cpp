@@ -301,11 +301,12 @@ OP_DEFINE(layer_norm_of){{
         },
     .kernel = {[](Tensor& out, Tensor& mean, Tensor& rstd, const Tensor& x, Ints shape, const Tensor& w,
                   const Tensor& b, double eps) {
-      const DType t = statistics_dtype(x);
-      Tensor y = result_memory(out, t);
-      cpu::layer_norm(y, mean, rstd, plain(x, t), product(shape), plain(w, t), plain(b, t), eps, false);
-      finish_result(out, y);
-    }},
+                 const DType t = statistics_dtype(x);
+                 Tensor y = result_memory(out, t);
+                 cpu::layer_norm(y, mean, rstd, plain(x, t), product(shape), plain(w, t), plain(b, t), eps, false);
+                 finish_result(out, y);
+               },
+               nullptr},
     .saves = "input, weight, mean, rstd",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor& x, Ints shape, const Tensor& w, const Tensor&,
@@ -329,12 +330,13 @@ OP_DEFINE(layer_norm_backward){{
         },
     .kernel = {[](Tensor& dx, Tensor& dw, Tensor& db, const Tensor& g, const Tensor& x, int64_t n, const Tensor& mean,
                   const Tensor& rstd, const Tensor& w, bool need_input, bool need_weights) {
-      const DType t = statistics_dtype(x);
-      Tensor to = need_input ? result_memory(dx, t) : Tensor(), none;
-      cpu::layer_norm_backward(to, need_weights ? dw : none, need_weights ? db : none, plain(g, t), plain(x, t), n,
-                               mean, rstd, plain(w, t));
-      if (need_input) finish_result(dx, to);
-    }},
+                 const DType t = statistics_dtype(x);
+                 Tensor to = need_input ? result_memory(dx, t) : Tensor(), none;
+                 cpu::layer_norm_backward(to, need_weights ? dw : none, need_weights ? db : none, plain(g, t),
+                                          plain(x, t), n, mean, rstd, plain(w, t));
+                 if (need_input) finish_result(dx, to);
+               },
+               nullptr},
 }};
 
 OP_DEFINE(rms_norm){{
@@ -363,11 +365,12 @@ OP_DEFINE(rms_norm_of){{
           return std::array<Meta, 2>{Meta{x.sizes(), x.dtype()}, Meta{statistics_shape(x, shape), statistics_dtype(x)}};
         },
     .kernel = {[](Tensor& out, Tensor& rstd, const Tensor& x, Ints shape, const Tensor& w, double eps) {
-      const DType t = statistics_dtype(x);
-      Tensor y = result_memory(out, t), none;
-      cpu::layer_norm(y, none, rstd, plain(x, t), product(shape), plain(w, t), none, eps, true);
-      finish_result(out, y);
-    }},
+                 const DType t = statistics_dtype(x);
+                 Tensor y = result_memory(out, t), none;
+                 cpu::layer_norm(y, none, rstd, plain(x, t), product(shape), plain(w, t), none, eps, true);
+                 finish_result(out, y);
+               },
+               nullptr},
     .saves = "input, weight, rstd",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor& x, Ints shape, const Tensor& w, double eps) {
@@ -403,14 +406,15 @@ OP_DEFINE(group_norm_of){{
         },
     .kernel = {[](Tensor& out, Tensor& mean, Tensor& rstd, const Tensor& x, int64_t groups, const Tensor& w,
                   const Tensor& b, double eps) {
-      const DType t = statistics_dtype(x);
-      const int64_t batch = x.sizes()[0], channels = x.sizes()[1];
-      if (x.numel() == 0) return;
-      Tensor y = result_memory(out, t);
-      cpu::group_norm(y, mean, rstd, plain(x, t), batch * groups, channels / groups, x.numel() / (batch * channels),
-                      channels, plain(w, t), plain(b, t), eps);
-      finish_result(out, y);
-    }},
+                 const DType t = statistics_dtype(x);
+                 const int64_t batch = x.sizes()[0], channels = x.sizes()[1];
+                 if (x.numel() == 0) return;
+                 Tensor y = result_memory(out, t);
+                 cpu::group_norm(y, mean, rstd, plain(x, t), batch * groups, channels / groups,
+                                 x.numel() / (batch * channels), channels, plain(w, t), plain(b, t), eps);
+                 finish_result(out, y);
+               },
+               nullptr},
     .saves = "input, weight, mean, rstd",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor& x, int64_t groups, const Tensor& w, const Tensor&,
@@ -480,7 +484,7 @@ OP_DEFINE(batch_norm_of){{
           const Meta statistics{{channels_of(x)}, statistics_dtype(x)};
           return std::array<Meta, 3>{like(x), statistics, statistics};
         },
-    .kernel = {batch_norm_kernel},
+    .kernel = {batch_norm_kernel, nullptr},
     .saves = "input, weight, mean, rstd",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor& x, const Tensor& w, const Tensor&, const Tensor&,
@@ -510,7 +514,7 @@ OP_DEFINE(batch_norm_backward){{
           const Meta parameter{{channels_of(x)}, statistics_dtype(x)};
           return std::array<Meta, 3>{like(x), parameter, parameter};
         },
-    .kernel = {batch_norm_backward_kernel},
+    .kernel = {batch_norm_backward_kernel, nullptr},
 }};
 
 OP_DEFINE(instance_norm){

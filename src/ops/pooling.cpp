@@ -300,8 +300,10 @@ OP_DEFINE(max_pool){{
         },
     .kernel = {[](Tensor& values, Tensor& indices, const Tensor& x, Ints output, Ints kernel, Ints stride, Ints padding,
                   Ints dilation) {
-      if (values.numel()) cpu::max_pool(values, &indices, describe(x, output, kernel, stride, padding, dilation), x);
-    }},
+                 if (values.numel())
+                   cpu::max_pool(values, &indices, describe(x, output, kernel, stride, padding, dilation), x);
+               },
+               nullptr},
     .saves = "indices, input.shape",
     .vjp = [](const Tensors& g, const Tensors& results, const Tensor& x, Ints output, Ints, Ints, Ints,
               Ints) { return Grads{pool_scatter(g[0], results[1], last_sizes(x, output.size()))}; },
@@ -314,8 +316,10 @@ OP_DEFINE(max_pool_values){{
           return Meta{with_last(x, output), x.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& x, Ints output, Ints kernel, Ints stride, Ints padding, Ints dilation) {
-      if (out.numel()) cpu::max_pool(out, nullptr, describe(x, output, kernel, stride, padding, dilation), x);
-    }},
+                 if (out.numel())
+                   cpu::max_pool(out, nullptr, describe(x, output, kernel, stride, padding, dilation), x);
+               },
+               nullptr},
 }};
 
 OP_DEFINE(fractional_max_pool){{
@@ -326,10 +330,11 @@ OP_DEFINE(fractional_max_pool){{
           return std::array{Meta{sizes, x.dtype()}, Meta{sizes, kInt64}};
         },
     .kernel = {[](Tensor& values, Tensor& indices, const Tensor& x, const Tensor& samples, Ints kernel, Ints output) {
-      const Dims ones(output.size(), 1), none(output.size(), 0);
-      if (values.numel())
-        cpu::fractional_max_pool(values, indices, describe(x, output, kernel, ones, none, ones), x, samples);
-    }},
+                 const Dims ones(output.size(), 1), none(output.size(), 0);
+                 if (values.numel())
+                   cpu::fractional_max_pool(values, indices, describe(x, output, kernel, ones, none, ones), x, samples);
+               },
+               nullptr},
     .saves = "indices, input.shape",
     .vjp = [](const Tensors& g, const Tensors& results, const Tensor& x, const Tensor&, Ints,
               Ints output) { return Grads{pool_scatter(g[0], results[1], last_sizes(x, output.size()))}; },
@@ -342,8 +347,9 @@ OP_DEFINE(max_unpool){{
           return Meta{with_last(x, output), x.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& indices, Ints output) {
-      cpu::max_unpool(out, x, indices, output.size());
-    }},
+                 cpu::max_unpool(out, x, indices, output.size());
+               },
+               nullptr},
     .saves = "indices",
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&, const Tensor& indices,
               Ints output) { return Grads{pool_gather(g, indices, int64_t(output.size()))}; },
@@ -356,8 +362,9 @@ OP_DEFINE(pool_scatter){{
           return Meta{with_last(x, output), x.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& indices, Ints output) {
-      cpu::pool_scatter(out, x, indices, output.size());
-    }},
+                 cpu::pool_scatter(out, x, indices, output.size());
+               },
+               nullptr},
     .saves = "indices",
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&, const Tensor& indices,
               Ints output) { return Grads{pool_gather(g, indices, int64_t(output.size()))}; },
@@ -370,8 +377,9 @@ OP_DEFINE(pool_gather){{
           return Meta{indices.sizes(), x.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& indices, int64_t spatial) {
-      cpu::pool_gather(out, x, indices, size_t(spatial));
-    }},
+                 cpu::pool_gather(out, x, indices, size_t(spatial));
+               },
+               nullptr},
     .saves = "indices, input.shape",
     .vjp = [](const Tensor& g, const Tensor&, const Tensor& x, const Tensor& indices,
               int64_t spatial) { return Grads{pool_scatter(g, indices, last_sizes(x, size_t(spatial)))}; },
@@ -385,9 +393,11 @@ OP_DEFINE(avg_pool){{
         },
     .kernel = {[](Tensor& out, const Tensor& x, Ints output, Ints kernel, Ints stride, Ints padding, bool include,
                   int64_t divisor) {
-      if (out.numel())
-        cpu::avg_pool(out, describe(x, output, kernel, stride, padding, Dims(kernel.size(), 1)), include, divisor, x);
-    }},
+                 if (out.numel())
+                   cpu::avg_pool(out, describe(x, output, kernel, stride, padding, Dims(kernel.size(), 1)), include,
+                                 divisor, x);
+               },
+               nullptr},
     .saves = "input.shape",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& x, Ints output, Ints kernel, Ints stride, Ints padding,
@@ -404,11 +414,12 @@ OP_DEFINE(avg_pool_backward){{
         },
     .kernel = {[](Tensor& out, const Tensor& g, Ints input, Ints kernel, Ints stride, Ints padding, bool include,
                   int64_t divisor) {
-      if (g.numel() == 0) return cpu::fill(out, Scalar(0));
-      const cpu::Pooling pool =
-          describe(out, last_sizes(g, input.size()), kernel, stride, padding, Dims(kernel.size(), 1));
-      cpu::avg_pool_backward(out, pool, include, divisor, g);
-    }},
+                 if (g.numel() == 0) return cpu::fill(out, Scalar(0));
+                 const cpu::Pooling pool =
+                     describe(out, last_sizes(g, input.size()), kernel, stride, padding, Dims(kernel.size(), 1));
+                 cpu::avg_pool_backward(out, pool, include, divisor, g);
+               },
+               nullptr},
     .saves = "grad.shape",
     .vjp =
         [](const Tensor& gg, const Tensor&, const Tensor& g, Ints input, Ints kernel, Ints stride, Ints padding,

@@ -272,8 +272,9 @@ OP_DEFINE(bernoulli){{
                          .doc = R"(1 with the probability that self has at that place, else 0.)",
                          .infer = like_meta,
                          .kernel = {[](Tensor& out, const Tensor& p, Generator* generator) {
-                           cpu::bernoulli(out, p, chosen(generator));
-                         }},
+                                      cpu::bernoulli(out, p, chosen(generator));
+                                    },
+                                    nullptr},
                          .vjp = no_gradient,
                          .random = true,
                      },
@@ -285,8 +286,9 @@ OP_DEFINE(bernoulli){{
                                return like(x);
                              },
                          .kernel = {[](Tensor& out, const Tensor&, double p, Generator* generator) {
-                           cpu::bernoulli(out, p, chosen(generator));
-                         }},
+                                      cpu::bernoulli(out, p, chosen(generator));
+                                    },
+                                    nullptr},
                          .vjp = no_gradient,
                          .random = true,
                      }};
@@ -309,8 +311,9 @@ Errors: RuntimeError for negative, infinite or all-zero weights, and for more sa
           return Meta{sizes, kInt64};
         },
     .kernel = {[](Tensor& out, const Tensor& weights, int64_t, bool replacement, Generator* generator) {
-      cpu::multinomial(out, weights, replacement, chosen(generator));
-    }},
+                 cpu::multinomial(out, weights, replacement, chosen(generator));
+               },
+               nullptr},
     .random = true,
 }};
 
@@ -318,8 +321,9 @@ OP_DEFINE(poisson){{
     .doc = R"(Poisson random numbers with the rates in ``input``.)",
     .infer = like_meta,
     .kernel = {[](Tensor& out, const Tensor& rates, Generator* generator) {
-      cpu::poisson(out, rates, chosen(generator));
-    }},
+                 cpu::poisson(out, rates, chosen(generator));
+               },
+               nullptr},
     .vjp = no_gradient,
     .random = true,
 }};
@@ -332,8 +336,9 @@ OP_DEFINE(uniform){{
           return like(x);
         },
     .kernel = {[](Tensor& out, const Tensor&, double from, double to, Generator* generator) {
-      cpu::uniform(out, from, to, chosen(generator));
-    }},
+                 cpu::uniform(out, from, to, chosen(generator));
+               },
+               nullptr},
     .vjp = no_gradient,
     .overwrites = true,
     .random = true,
@@ -347,8 +352,9 @@ OP_DEFINE(log_normal){{
           return like(x);
         },
     .kernel = {[](Tensor& out, const Tensor&, double mean, double std, Generator* generator) {
-      cpu::log_normal(out, mean, std, chosen(generator));
-    }},
+                 cpu::log_normal(out, mean, std, chosen(generator));
+               },
+               nullptr},
     .vjp = no_gradient,
     .overwrites = true,
     .random = true,
@@ -363,8 +369,9 @@ OP_DEFINE(exponential){{
           return like(x);
         },
     .kernel = {[](Tensor& out, const Tensor&, double lambd, Generator* generator) {
-      cpu::exponential(out, lambd, chosen(generator));
-    }},
+                 cpu::exponential(out, lambd, chosen(generator));
+               },
+               nullptr},
     .vjp = no_gradient,
     .overwrites = true,
     .random = true,
@@ -379,8 +386,9 @@ OP_DEFINE(cauchy){{
           return like(x);
         },
     .kernel = {[](Tensor& out, const Tensor&, double median, double sigma, Generator* generator) {
-      cpu::cauchy(out, median, sigma, chosen(generator));
-    }},
+                 cpu::cauchy(out, median, sigma, chosen(generator));
+               },
+               nullptr},
     .vjp = no_gradient,
     .overwrites = true,
     .random = true,
@@ -394,8 +402,9 @@ OP_DEFINE(geometric){{
           return like(x);
         },
     .kernel = {[](Tensor& out, const Tensor&, double p, Generator* generator) {
-      cpu::geometric(out, p, chosen(generator));
-    }},
+                 cpu::geometric(out, p, chosen(generator));
+               },
+               nullptr},
     .vjp = no_gradient,
     .overwrites = true,
     .random = true,
@@ -409,8 +418,9 @@ OP_DEFINE(normal_fill){{
           return like(x);
         },
     .kernel = {[](Tensor& out, const Tensor&, double mean, double std, Generator* generator) {
-      cpu::normal(out, mean, std, chosen(generator));
-    }},
+                 cpu::normal(out, mean, std, chosen(generator));
+               },
+               nullptr},
     .vjp = no_gradient,
     .overwrites = true,
     .random = true,
@@ -430,11 +440,12 @@ OP_DEFINE(bernoulli_fill){{
     .doc = R"(1 with the probabilities ``p``, broadcast to the shape of self, else 0.)",
     .infer = [](const Tensor& x, const Tensor&, Generator*) { return like(x); },
     .kernel = {[](Tensor& out, const Tensor&, const Tensor& p, Generator* generator) {
-      if (p.impl()->wrapped_number)
-        cpu::bernoulli(out, p.item<double>(), chosen(generator));
-      else
-        cpu::bernoulli(out, p, chosen(generator));
-    }},
+                 if (p.impl()->wrapped_number)
+                   cpu::bernoulli(out, p.item<double>(), chosen(generator));
+                 else
+                   cpu::bernoulli(out, p, chosen(generator));
+               },
+               nullptr},
     .vjp =
         [](const Tensor&, const Tensor&, const Tensor&, const Tensor&, Generator*) {
           return Grads{Tensor(), Tensor()};
@@ -472,11 +483,12 @@ OP_DEFINE(random_fill){{
           return like(x);
         },
     .kernel = {[](Tensor& out, const Tensor&, OptInt from, OptInt to, Generator* generator) {
-      if (!from && !to) return cpu::integers(out, chosen(generator));
-      const int64_t low = from.value_or(0);
-      const uint64_t end = to ? uint64_t(*to) : uint64_t(bounds_of(out.dtype()).high) + 1;
-      cpu::integers(out, low, end - uint64_t(low), chosen(generator));
-    }},
+                 if (!from && !to) return cpu::integers(out, chosen(generator));
+                 const int64_t low = from.value_or(0);
+                 const uint64_t end = to ? uint64_t(*to) : uint64_t(bounds_of(out.dtype()).high) + 1;
+                 cpu::integers(out, low, end - uint64_t(low), chosen(generator));
+               },
+               nullptr},
     .vjp = no_gradient,
     .overwrites = true,
     .random = true,
@@ -520,10 +532,11 @@ OP_DEFINE(native_dropout){{
           return std::array{like(x), like(x, kBool)};
         },
     .kernel = {[](Tensor& out, Tensor& mask, const Tensor& x, double p, OptBool train) {
-      if (train.value_or(true)) return cpu::dropout(out, mask, x, p, default_generator());
-      cpu::copy(out, x);
-      cpu::fill(mask, Scalar(true));
-    }},
+                 if (train.value_or(true)) return cpu::dropout(out, mask, x, p, default_generator());
+                 cpu::copy(out, x);
+                 cpu::fill(mask, Scalar(true));
+               },
+               nullptr},
     .saves = "mask",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor&, double p, OptBool train) {
@@ -537,8 +550,9 @@ OP_DEFINE(native_dropout_backward){{
     .doc = R"(``grad_output * mask * scale``: the gradient of native_dropout.)",
     .infer = [](const Tensor& g, const Tensor&, double) { return like(g); },
     .kernel = {[](Tensor& out, const Tensor& g, const Tensor& mask, double scale) {
-      cpu::dropout_backward(out, g, mask, scale);
-    }},
+                 cpu::dropout_backward(out, g, mask, scale);
+               },
+               nullptr},
     .saves = "mask",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, const Tensor& mask, double scale) {
@@ -598,8 +612,9 @@ OP_DEFINE(random_slopes){{
           return std::array{like(x), like(x)};
         },
     .kernel = {[](Tensor& out, Tensor& slopes, const Tensor& x, double lower, double upper, Generator* generator) {
-      cpu::random_slopes(out, slopes, x, lower, upper, chosen(generator));
-    }},
+                 cpu::random_slopes(out, slopes, x, lower, upper, chosen(generator));
+               },
+               nullptr},
     .saves = "slopes",
     .vjp = [](const Tensors& g, const Tensors& results, const Tensor&, double, double,
               Generator*) { return Grads{g[0] * results[1].detach()}; },

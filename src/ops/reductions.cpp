@@ -216,7 +216,8 @@ does not grow with the number of elements. The sum of nothing is 0.)",
             [](const Tensor& x, OptDType dtype) {
               return Meta{{}, sum_dtype(x.dtype(), dtype)};
             },
-        .kernel = {[](Tensor& out, const Tensor& x, OptDType) { cpu::sum(out, x, wrap_dims({}, x.dim(), true)); }},
+        .kernel = {[](Tensor& out, const Tensor& x, OptDType) { cpu::sum(out, x, wrap_dims({}, x.dim(), true)); },
+                   nullptr},
         .saves = "self.shape",
         .vjp = [](const Tensor& g, const Tensor&, const Tensor& x, OptDType) { return Grads{expand(g, x.sizes())}; },
         .autocast = Autocast::fp32,
@@ -227,8 +228,9 @@ does not grow with the number of elements. The sum of nothing is 0.)",
         .infer = [](const Tensor& x, OptInts dim, bool keepdim,
                     OptDType dtype) { return reduced_meta(x, dims_of(x, dim), keepdim, sum_dtype(x.dtype(), dtype)); },
         .kernel = {[](Tensor& out, const Tensor& x, OptInts dim, bool, OptDType) {
-          cpu::sum(out, x, real_dims(x, dims_of(x, dim)));
-        }},
+                     cpu::sum(out, x, real_dims(x, dims_of(x, dim)));
+                   },
+                   nullptr},
         .saves = "self.shape",
         .vjp = [](const Tensor& g, const Tensor&, const Tensor& x, OptInts dim, bool keepdim,
                   OptDType) { return Grads{spread(g, x, dims_of(x, dim), keepdim)}; },
@@ -267,8 +269,9 @@ OP_DEFINE(nansum){{
           return reduced_meta(x, dims_of(x, dim), keepdim, sum_dtype(x.dtype(), dtype));
         },
     .kernel = {[](Tensor& out, const Tensor& x, OptInts dim, bool, OptDType) {
-      cpu::nansum(out, x, real_dims(x, dims_of(x, dim)));
-    }},
+                 cpu::nansum(out, x, real_dims(x, dims_of(x, dim)));
+               },
+               nullptr},
     .saves = "self",
     .vjp = [](const Tensor& g, const Tensor&, const Tensor& x, OptInts dim, bool keepdim,
               OptDType) { return Grads{masked(spread(g, x, dims_of(x, dim), keepdim), ne(x, x), 0)}; },
@@ -283,7 +286,8 @@ NaN for no elements. NotImplementedError for integers without a ``dtype``.)",
             [](const Tensor& x, OptDType dtype) {
               return Meta{{}, mean_dtype(x, dtype)};
             },
-        .kernel = {[](Tensor& out, const Tensor& x, OptDType) { cpu::mean(out, x, wrap_dims({}, x.dim(), true)); }},
+        .kernel = {[](Tensor& out, const Tensor& x, OptDType) { cpu::mean(out, x, wrap_dims({}, x.dim(), true)); },
+                   nullptr},
         .saves = "self.shape",
         .vjp = [](const Tensor& g, const Tensor&, const Tensor& x,
                   OptDType) { return Grads{expand(g / double(x.numel()), x.sizes())}; },
@@ -294,8 +298,9 @@ NaN for no elements. NotImplementedError for integers without a ``dtype``.)",
         .infer = [](const Tensor& x, OptInts dim, bool keepdim,
                     OptDType dtype) { return reduced_meta(x, dims_of(x, dim), keepdim, mean_dtype(x, dtype)); },
         .kernel = {[](Tensor& out, const Tensor& x, OptInts dim, bool, OptDType) {
-          cpu::mean(out, x, real_dims(x, dims_of(x, dim)));
-        }},
+                     cpu::mean(out, x, real_dims(x, dims_of(x, dim)));
+                   },
+                   nullptr},
         .saves = "self.shape",
         .vjp =
             [](const Tensor& g, const Tensor&, const Tensor& x, OptInts dim, bool keepdim, OptDType) {
@@ -334,7 +339,8 @@ OP_DEFINE(prod){
             [](const Tensor& x, OptDType dtype) {
               return Meta{{}, sum_dtype(x.dtype(), dtype)};
             },
-        .kernel = {[](Tensor& out, const Tensor& x, OptDType) { cpu::prod(out, x, wrap_dims({}, x.dim(), true)); }},
+        .kernel = {[](Tensor& out, const Tensor& x, OptDType) { cpu::prod(out, x, wrap_dims({}, x.dim(), true)); },
+                   nullptr},
         .saves = "self",
         .vjp =
             [](const Tensor& g, const Tensor&, const Tensor& x, OptDType) {
@@ -351,8 +357,9 @@ OP_DEFINE(prod){
               return reduced_meta(x, dims_of(x, OptInt(dim)), keepdim, sum_dtype(x.dtype(), dtype));
             },
         .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, bool, OptDType) {
-          cpu::prod(out, x, real_dims(x, dims_of(x, OptInt(dim))));
-        }},
+                     cpu::prod(out, x, real_dims(x, dims_of(x, OptInt(dim))));
+                   },
+                   nullptr},
         .saves = "self",
         .vjp =
             [](const Tensor& g, const Tensor&, const Tensor& x, int64_t dim, bool keepdim, OptDType) {
@@ -368,7 +375,7 @@ OP_DEFINE(max){
     {
         .doc = R"(The largest element, NaN if there is one. Its gradient is shared evenly among equal elements.)",
         .infer = extreme_all_meta<true>,
-        .kernel = {[](Tensor& out, const Tensor& x) { cpu::amax(out, x, wrap_dims({}, x.dim(), true)); }},
+        .kernel = {[](Tensor& out, const Tensor& x) { cpu::amax(out, x, wrap_dims({}, x.dim(), true)); }, nullptr},
         .saves = "self, result",
         .vjp =
             [](const Tensor& g, const Tensor& result, const Tensor& x) {
@@ -381,8 +388,9 @@ OP_DEFINE(max){
 NaN counts as larger than all. Returns (values, indices). IndexError where ``dim`` has no elements.)",
         .infer = extreme_dim_meta<true>,
         .kernel = {[](Tensor& values, Tensor& indices, const Tensor& x, int64_t dim, bool) {
-          cpu::arg_extreme(values, indices, x, real_dims(x, dims_of(x, OptInt(dim))), true);
-        }},
+                     cpu::arg_extreme(values, indices, x, real_dims(x, dims_of(x, OptInt(dim))), true);
+                   },
+                   nullptr},
         .saves = "self.shape, indices",
         .vjp = picked_vjp,
     },
@@ -395,7 +403,7 @@ OP_DEFINE(min){
     {
         .doc = R"(The smallest element, NaN if there is one. Its gradient is shared evenly among equal elements.)",
         .infer = extreme_all_meta<false>,
-        .kernel = {[](Tensor& out, const Tensor& x) { cpu::amin(out, x, wrap_dims({}, x.dim(), true)); }},
+        .kernel = {[](Tensor& out, const Tensor& x) { cpu::amin(out, x, wrap_dims({}, x.dim(), true)); }, nullptr},
         .saves = "self, result",
         .vjp =
             [](const Tensor& g, const Tensor& result, const Tensor& x) {
@@ -408,8 +416,9 @@ OP_DEFINE(min){
 NaN counts as smaller than all. Returns (values, indices). IndexError where ``dim`` has no elements.)",
         .infer = extreme_dim_meta<false>,
         .kernel = {[](Tensor& values, Tensor& indices, const Tensor& x, int64_t dim, bool) {
-          cpu::arg_extreme(values, indices, x, real_dims(x, dims_of(x, OptInt(dim))), false);
-        }},
+                     cpu::arg_extreme(values, indices, x, real_dims(x, dims_of(x, OptInt(dim))), false);
+                   },
+                   nullptr},
         .saves = "self.shape, indices",
         .vjp = picked_vjp,
     },
@@ -424,8 +433,9 @@ OP_DEFINE(amax){{
 Where several elements are equal, the gradient is shared evenly among them (max(dim) gives it to one).)",
     .infer = amax_meta<true>,
     .kernel = {[](Tensor& out, const Tensor& x, Ints dim, bool) {
-      cpu::amax(out, x, real_dims(x, dims_of(x, OptInts(dim))));
-    }},
+                 cpu::amax(out, x, real_dims(x, dims_of(x, OptInts(dim))));
+               },
+               nullptr},
     .saves = "self, result",
     .vjp = [](const Tensor& g, const Tensor& result, const Tensor& x, Ints dim,
               bool keepdim) { return Grads{extreme_backward(g, result, x, dims_of(x, OptInts(dim)), keepdim)}; },
@@ -438,8 +448,9 @@ OP_DEFINE(amin){{
 Where several elements are equal, the gradient is shared evenly among them (min(dim) gives it to one).)",
     .infer = amax_meta<false>,
     .kernel = {[](Tensor& out, const Tensor& x, Ints dim, bool) {
-      cpu::amin(out, x, real_dims(x, dims_of(x, OptInts(dim))));
-    }},
+                 cpu::amin(out, x, real_dims(x, dims_of(x, OptInts(dim))));
+               },
+               nullptr},
     .saves = "self, result",
     .vjp = [](const Tensor& g, const Tensor& result, const Tensor& x, Ints dim,
               bool keepdim) { return Grads{extreme_backward(g, result, x, dims_of(x, OptInts(dim)), keepdim)}; },
@@ -465,7 +476,7 @@ OP_DEFINE(argmax){{
 
 NaN counts as larger than all. Not for complex and bool.)",
     .infer = arg_meta<true>,
-    .kernel = {arg_kernel<true>},
+    .kernel = {arg_kernel<true>, nullptr},
     .onnx = "ArgMax(self, axis=dim, keepdims=keepdim)",
 }};
 
@@ -474,7 +485,7 @@ OP_DEFINE(argmin){{
 
 NaN counts as smaller than all. Not for complex and bool.)",
     .infer = arg_meta<false>,
-    .kernel = {arg_kernel<false>},
+    .kernel = {arg_kernel<false>, nullptr},
     .onnx = "ArgMin(self, axis=dim, keepdims=keepdim)",
 }};
 
@@ -485,15 +496,16 @@ OP_DEFINE(all){
             [](const Tensor& x) {
               return Meta{{}, truth_dtype(x)};
             },
-        .kernel = {[](Tensor& out, const Tensor& x) { cpu::all(out, x, wrap_dims({}, x.dim(), true)); }},
+        .kernel = {[](Tensor& out, const Tensor& x) { cpu::all(out, x, wrap_dims({}, x.dim(), true)); }, nullptr},
     },
     {
         .doc = R"(Whether all elements over the named dimensions are non-zero.)",
         .infer = [](const Tensor& x, OptInts dim,
                     bool keepdim) { return reduced_meta(x, dims_of(x, dim), keepdim, truth_dtype(x)); },
         .kernel = {[](Tensor& out, const Tensor& x, OptInts dim, bool) {
-          cpu::all(out, x, real_dims(x, dims_of(x, dim)));
-        }},
+                     cpu::all(out, x, real_dims(x, dims_of(x, dim)));
+                   },
+                   nullptr},
     }};
 
 OP_DEFINE(any){
@@ -503,23 +515,25 @@ OP_DEFINE(any){
             [](const Tensor& x) {
               return Meta{{}, truth_dtype(x)};
             },
-        .kernel = {[](Tensor& out, const Tensor& x) { cpu::any(out, x, wrap_dims({}, x.dim(), true)); }},
+        .kernel = {[](Tensor& out, const Tensor& x) { cpu::any(out, x, wrap_dims({}, x.dim(), true)); }, nullptr},
     },
     {
         .doc = R"(Whether any element over the named dimensions is non-zero.)",
         .infer = [](const Tensor& x, OptInts dim,
                     bool keepdim) { return reduced_meta(x, dims_of(x, dim), keepdim, truth_dtype(x)); },
         .kernel = {[](Tensor& out, const Tensor& x, OptInts dim, bool) {
-          cpu::any(out, x, real_dims(x, dims_of(x, dim)));
-        }},
+                     cpu::any(out, x, real_dims(x, dims_of(x, dim)));
+                   },
+                   nullptr},
     }};
 
 OP_DEFINE(count_nonzero){{
     .doc = R"(How many elements over the named dimensions (all if none are named) are not zero, as int64.)",
     .infer = [](const Tensor& x, OptInts dim) { return reduced_meta(x, dims_of(x, dim), false, kInt64); },
     .kernel = {[](Tensor& out, const Tensor& x, OptInts dim) {
-      cpu::count_nonzero(out, x, real_dims(x, dims_of(x, dim)));
-    }},
+                 cpu::count_nonzero(out, x, real_dims(x, dims_of(x, dim)));
+               },
+               nullptr},
 }};
 
 OP_DEFINE(var_mean_of){{
@@ -530,8 +544,9 @@ OP_DEFINE(var_mean_of){{
           return std::array<Meta, 2>{meta, meta};
         },
     .kernel = {[](Tensor& variance, Tensor& m, const Tensor& x, OptInts dim, double correction, bool, bool root) {
-      cpu::var_mean(variance, m, x, real_dims(x, dims_of(x, dim)), correction, root);
-    }},
+                 cpu::var_mean(variance, m, x, real_dims(x, dims_of(x, dim)), correction, root);
+               },
+               nullptr},
     .saves = "self, variance, mean",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor& x, OptInts dim, double correction, bool keepdim,
@@ -631,8 +646,9 @@ OP_DEFINE(vector_norm){{
     .infer = [](const Tensor& x, double, OptInts dim,
                 bool keepdim) { return reduced_meta(x, dims_of(x, dim), keepdim, x.dtype()); },
     .kernel = {[](Tensor& out, const Tensor& x, double ord, OptInts dim, bool) {
-      cpu::vector_norm(out, x, ord, real_dims(x, dims_of(x, dim)));
-    }},
+                 cpu::vector_norm(out, x, ord, real_dims(x, dims_of(x, dim)));
+               },
+               nullptr},
     .saves = "self, result",
     .vjp =
         [](const Tensor& grad, const Tensor& result, const Tensor& x, double p, OptInts dim, bool keepdim) {
@@ -743,7 +759,7 @@ OP_DEFINE(renorm){{
 OP_DEFINE(median){{
                       .doc = R"(The median of all elements, the lower of the two middle ones; NaN if there is one.)",
                       .infer = median_meta,
-                      .kernel = {median_all<false>},
+                      .kernel = {median_all<false>, nullptr},
                       .saves = "self, result",
                       .vjp =
                           [](const Tensor& g, const Tensor& result, const Tensor& x) {
@@ -753,7 +769,7 @@ OP_DEFINE(median){{
                   {
                       .doc = R"(The median along ``dim``, the lower of the two middle elements, and its index.)",
                       .infer = median_dim_meta,
-                      .kernel = {median_dim<false>},
+                      .kernel = {median_dim<false>, nullptr},
                       .saves = "self.shape, indices",
                       .vjp = picked_vjp,
                   }};
@@ -761,7 +777,7 @@ OP_DEFINE(median){{
 OP_DEFINE(nanmedian){{
                          .doc = R"(The lower median of all elements that are not NaN.)",
                          .infer = median_meta,
-                         .kernel = {median_all<true>},
+                         .kernel = {median_all<true>, nullptr},
                          .saves = "self, result",
                          .vjp =
                              [](const Tensor& g, const Tensor& result, const Tensor& x) {
@@ -771,7 +787,7 @@ OP_DEFINE(nanmedian){{
                      {
                          .doc = R"(The lower median along ``dim`` of the elements that are not NaN, and its index.)",
                          .infer = median_dim_meta,
-                         .kernel = {median_dim<true>},
+                         .kernel = {median_dim<true>, nullptr},
                          .saves = "self.shape, indices",
                          .vjp = picked_vjp,
                      }};
@@ -780,8 +796,9 @@ OP_DEFINE(mode){{
     .doc = R"(The most frequent value along ``dim``, the smallest if there are several, and the last index of it.)",
     .infer = [](const Tensor& x, int64_t dim, bool keepdim) { return selection_meta(x, dim, keepdim, "mode"); },
     .kernel = {[](Tensor& values, Tensor& indices, const Tensor& x, int64_t dim, bool) {
-      cpu::mode(values, indices, rows_along(x, dim), row_length(x, dim));
-    }},
+                 cpu::mode(values, indices, rows_along(x, dim), row_length(x, dim));
+               },
+               nullptr},
     .saves = "self.shape, indices",
     .vjp = picked_vjp,
 }};
@@ -796,8 +813,9 @@ OP_DEFINE(kthvalue){{
           return metas;
         },
     .kernel = {[](Tensor& values, Tensor& indices, const Tensor& x, int64_t k, int64_t dim, bool) {
-      cpu::kthvalue(values, indices, rows_along(x, dim), row_length(x, dim), k);
-    }},
+                 cpu::kthvalue(values, indices, rows_along(x, dim), row_length(x, dim), k);
+               },
+               nullptr},
     .saves = "self.shape, indices",
     .vjp = [](const Tensors& g, const Tensors& results, const Tensor& x, int64_t, int64_t dim,
               bool keepdim) { return picked_vjp(g, results, x, dim, keepdim); },
@@ -831,15 +849,17 @@ Elements outside, and NaN, are not counted; the last bin is closed. With min = m
           return Meta{{bins}, x.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& x, int64_t, Scalar min, Scalar max) {
-      double low = min.to_double(), high = max.to_double();
-      if (low == high && x.numel() > 0) {
-        low = rush::amin(x).item<double>();
-        high = rush::amax(x).item<double>();
-      }
-      check(std::isfinite(low) && std::isfinite(high), "torch.histc: range of [", low, ", ", high, "] is not finite");
-      if (low == high) low -= 1, high += 1;
-      cpu::histc(out, contiguous(x), low, high);
-    }},
+                 double low = min.to_double(), high = max.to_double();
+                 if (low == high && x.numel() > 0) {
+                   low = rush::amin(x).item<double>();
+                   high = rush::amax(x).item<double>();
+                 }
+                 check(std::isfinite(low) && std::isfinite(high), "torch.histc: range of [", low, ", ", high,
+                       "] is not finite");
+                 if (low == high) low -= 1, high += 1;
+                 cpu::histc(out, contiguous(x), low, high);
+               },
+               nullptr},
 }};
 
 OP_DEFINE(bincount){{
@@ -887,7 +907,7 @@ NaN is close to NaN only where ``equal_nan``. RuntimeError where the dtypes diff
           check(atol >= 0, "atol must be greater than or equal to zero, but got ", atol);
           return compare_meta(x, y);
         },
-    .kernel = {cpu::isclose},
+    .kernel = {cpu::isclose, nullptr},
 }};
 
 OP_DEFINE(allclose){{

@@ -78,9 +78,8 @@ Tensor integral(const Tensor& y, const Step& step, int64_t dim) {
 OP_DEFINE(cumsum){{
     .doc = R"(Running sums along ``dim``; integers sum as int64, ``dtype`` converts the elements first.)",
     .infer = scan_meta,
-    .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, OptDType) {
-      cpu::cumsum(out, x, wrap_dim(dim, x.dim()));
-    }},
+    .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, OptDType) { cpu::cumsum(out, x, wrap_dim(dim, x.dim())); },
+               nullptr},
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&, int64_t dim,
               OptDType) { return Grads{reverse_cumsum(g, dim)}; },
     .in_place = true,
@@ -92,8 +91,9 @@ OP_DEFINE(cumprod){{
     .doc = R"(Running products along ``dim``; integers multiply as int64, ``dtype`` converts the elements first.)",
     .infer = scan_meta,
     .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, OptDType) {
-      cpu::cumprod(out, x, wrap_dim(dim, x.dim()));
-    }},
+                 cpu::cumprod(out, x, wrap_dim(dim, x.dim()));
+               },
+               nullptr},
     .saves = "self, result",
     .vjp =
         [](const Tensor& g, const Tensor& result, const Tensor& x, int64_t dim, OptDType) {
@@ -111,8 +111,9 @@ OP_DEFINE(cummax){{
     .doc = R"(The largest element so far along ``dim`` and the last index where it was met. NaN, once met, stays.)",
     .infer = cum_extreme_meta,
     .kernel = {[](Tensor& values, Tensor& indices, const Tensor& x, int64_t dim) {
-      cpu::cum_extreme(values, indices, x, wrap_dim(dim, x.dim()), true);
-    }},
+                 cpu::cum_extreme(values, indices, x, wrap_dim(dim, x.dim()), true);
+               },
+               nullptr},
     .saves = "self.shape, indices",
     .vjp = cum_extreme_vjp,
 }};
@@ -121,8 +122,9 @@ OP_DEFINE(cummin){{
     .doc = R"(The smallest element so far along ``dim`` and the last index where it was met. NaN, once met, stays.)",
     .infer = cum_extreme_meta,
     .kernel = {[](Tensor& values, Tensor& indices, const Tensor& x, int64_t dim) {
-      cpu::cum_extreme(values, indices, x, wrap_dim(dim, x.dim()), false);
-    }},
+                 cpu::cum_extreme(values, indices, x, wrap_dim(dim, x.dim()), false);
+               },
+               nullptr},
     .saves = "self.shape, indices",
     .vjp = cum_extreme_vjp,
 }};
@@ -136,7 +138,8 @@ OP_DEFINE(logcumsumexp){{
           wrap_dim(dim, x.dim());
           return Meta{x.sizes(), x.dtype()};
         },
-    .kernel = {[](Tensor& out, const Tensor& x, int64_t dim) { cpu::logcumsumexp(out, x, wrap_dim(dim, x.dim())); }},
+    .kernel = {[](Tensor& out, const Tensor& x, int64_t dim) { cpu::logcumsumexp(out, x, wrap_dim(dim, x.dim())); },
+               nullptr},
     .saves = "self, result",
     .vjp =
         [](const Tensor& g, const Tensor& result, const Tensor& x, int64_t dim) {

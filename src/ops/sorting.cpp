@@ -88,7 +88,7 @@ than any number; equal elements keep their order.
 
 Errors: TypeError for complex dtypes.)",
         .infer = [](const Tensor& x, int64_t dim, bool) { return sort_meta(x, dim); },
-        .kernel = {run_sort},
+        .kernel = {run_sort, nullptr},
         .saves = "self.shape, indices",
         .vjp = [](const Tensors& grads, const Tensors& results, const Tensor& x, int64_t dim,
                   bool) { return picked_gradient(grads[0], x, dim, results[1]); },
@@ -97,8 +97,9 @@ Errors: TypeError for complex dtypes.)",
         .doc = R"(The same; ``stable`` is always so.)",
         .infer = [](const Tensor& x, OptBool, int64_t dim, bool) { return sort_meta(x, dim); },
         .kernel = {[](Tensor& values, Tensor& indices, const Tensor& x, OptBool, int64_t dim, bool descending) {
-          run_sort(values, indices, x, dim, descending);
-        }},
+                     run_sort(values, indices, x, dim, descending);
+                   },
+                   nullptr},
         .saves = "self.shape, indices",
         .vjp = [](const Tensors& grads, const Tensors& results, const Tensor& x, OptBool, int64_t dim,
                   bool) { return picked_gradient(grads[0], x, dim, results[1]); },
@@ -138,8 +139,9 @@ Errors: RuntimeError where k is outside 0 .. the dimension's size.)",
           return metas;
         },
     .kernel = {[](Tensor& values, Tensor& indices, const Tensor& x, int64_t k, int64_t dim, bool largest, bool sorted) {
-      cpu::topk(values, indices, x, k, wrap_dim(dim, x.dim()), largest, sorted);
-    }},
+                 cpu::topk(values, indices, x, k, wrap_dim(dim, x.dim()), largest, sorted);
+               },
+               nullptr},
     .saves = "self.shape, indices",
     .vjp = [](const Tensors& grads, const Tensors& results, const Tensor& x, int64_t, int64_t dim, bool,
               bool) { return picked_gradient(grads[0], x, dim, results[1]); },

@@ -85,8 +85,9 @@ OP_DEFINE(resample){{
         },
     .kernel = {[](Tensor& out, const Tensor& x, Ints, std::span<const double> scales, std::string_view mode, bool align,
                   bool antialias) {
-      if (out.numel()) cpu::resample(out, x, {mode, align, antialias, scales});
-    }},
+                 if (out.numel()) cpu::resample(out, x, {mode, align, antialias, scales});
+               },
+               nullptr},
     .saves = "input.shape",
     .vjp = [](const Tensor& g, const Tensor&, const Tensor& x, Ints, std::span<const double> scales,
               std::string_view mode, bool align,
@@ -101,8 +102,9 @@ OP_DEFINE(resample_backward){{
         },
     .kernel = {[](Tensor& out, const Tensor& g, Ints, std::span<const double> scales, std::string_view mode, bool align,
                   bool antialias) {
-      if (out.numel()) cpu::resample_backward(out, g, {mode, align, antialias, scales});
-    }},
+                 if (out.numel()) cpu::resample_backward(out, g, {mode, align, antialias, scales});
+               },
+               nullptr},
     .saves = "grad.shape",
     .vjp = [](const Tensor& gg, const Tensor&, const Tensor& g, Ints, std::span<const double> scales,
               std::string_view mode, bool align,
@@ -141,8 +143,9 @@ OP_DEFINE(grid_sampler){{
           return Meta{with_spatial(x, Ints(grid.sizes()).slice(1, size_t(grid.dim()) - 2)), x.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& grid, int64_t mode, int64_t padding, bool align) {
-      if (out.numel()) cpu::grid_sample(out, x, grid, sampling(mode, padding, align));
-    }},
+                 if (out.numel()) cpu::grid_sample(out, x, grid, sampling(mode, padding, align));
+               },
+               nullptr},
     .saves = "input, grid",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& x, const Tensor& grid, int64_t mode, int64_t padding,
@@ -172,7 +175,8 @@ OP_DEFINE(grid_sampler_backward){{
         },
     .kernel = {[](Tensor& gx, Tensor& gg, const Tensor& g, const Tensor& x, const Tensor& grid, int64_t mode,
                   int64_t padding,
-                  bool align) { cpu::grid_sample_backward(gx, gg, g, x, grid, sampling(mode, padding, align)); }},
+                  bool align) { cpu::grid_sample_backward(gx, gg, g, x, grid, sampling(mode, padding, align)); },
+               nullptr},
 }};
 
 OP_DEFINE(affine_grid){{

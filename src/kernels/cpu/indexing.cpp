@@ -181,31 +181,6 @@ Offsets places_of(const Tensor& x, const Selection& s) {
 
 // ---- writing ----
 
-template <class T>
-T combine(Write write, T a, T b) {
-  if constexpr (std::is_same_v<T, bool>) {
-    return write == Write::assign ? b : write == Write::multiply || write == Write::minimum ? a && b : a || b;
-  } else if constexpr (is_complex(dtype_of<T>)) {
-    return write == Write::assign ? b : write == Write::add ? a + b : a * b;
-  } else {
-    using C = std::conditional_t<is_half(dtype_of<T>), float, T>;
-    const C p = C(a), q = C(b);
-    switch (write) {
-      case Write::assign:
-        return b;
-      case Write::add:
-        return T(p + q);
-      case Write::multiply:
-        return T(p * q);
-      case Write::minimum:
-        return p != p || p < q ? a : b;
-      case Write::maximum:
-        return p != p || p > q ? a : b;
-    }
-    return b;
-  }
-}
-
 /// Calls f.operator()<T>(op), where op(a, b) is what becomes of a when b is written. Assigning and adding are compiled
 /// apart; the others look at `write` each time.
 template <class F>
@@ -213,9 +188,9 @@ void for_write(DType dtype, Write write, F&& f) {
   if (write == Write::assign)
     for_bytes(dtype, [&]<class T>() { f.template operator()<T>([](const T&, const T& b) { return b; }); });
   else if (write == Write::add)
-    for_all(dtype, [&]<class T>() { f.template operator()<T>([](T a, T b) { return combine(Write::add, a, b); }); });
+    for_all(dtype, [&]<class T>() { f.template operator()<T>([](T a, T b) { return written(Write::add, a, b); }); });
   else
-    for_all(dtype, [&]<class T>() { f.template operator()<T>([write](T a, T b) { return combine(write, a, b); }); });
+    for_all(dtype, [&]<class T>() { f.template operator()<T>([write](T a, T b) { return written(write, a, b); }); });
 }
 
 }  // namespace

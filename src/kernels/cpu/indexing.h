@@ -1,5 +1,6 @@
 // Kernels that read and write at indices. Index values are checked here, against the dimension they index.
 #pragma once
+#include "kernels/writes.h"
 #include "rushlight/tensor.h"
 
 namespace rush::cpu {
@@ -28,9 +29,6 @@ struct Selection {
  private:
   Selection() = default;
 };
-
-/// What becomes of an element and the value that is written to it.
-enum class Write : uint8_t { assign, add, multiply, minimum, maximum };
 
 /// out = x at the positions of the selection.
 void index(Tensor& out, const Tensor& x, const Selection& selection);
