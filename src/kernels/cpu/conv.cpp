@@ -568,17 +568,25 @@ void weight_gradient(const Arguments<T>& a, const Gather& g) {
       }
     });
   }
-  parallel_for(0, conv.groups * in, std::max<int64_t>(1, (1 << 14) / (taps * out)), [&](int64_t lo, int64_t hi) {
+  constexpr int64_t kRows = 32;  // at a time, so that what is summed stays in L1
+  parallel_for(0, conv.groups * blocks * panels, 1, [&](int64_t lo, int64_t hi) {
+    HWY_ALIGN T total[kRows * P];
     for (int64_t i = lo; i < hi; ++i) {
-      const int64_t group = i / in, c = i % in;
-      for (int64_t tap = 0; tap < taps; ++tap)
-        for (int64_t o = 0; o < out; ++o) {
-          T sum = 0;
-          for (int64_t slice = 0; slice < slices; ++slice)
-            sum += sums[((slice * conv.groups + group) * blocks + c / block) * capacity +
-                        (c % block * taps + tap) * panels * P + o];
-          a.out[((group * out + o) * in + c) * taps + tap] = sum;
-        }
+      const int64_t panel = i % panels, c0 = i / panels % blocks * block, group = i / panels / blocks;
+      const int64_t rows = std::min(block, in - c0) * taps, outs = std::min(P, out - panel * P);
+      const T* const first = sums + i / panels * capacity + panel * P;
+      T* const to = a.out + ((group * out + panel * P) * in + c0) * taps;
+      for (int64_t r0 = 0; r0 < rows; r0 += kRows) {
+        const int64_t n = std::min(kRows, rows - r0);
+        for (int64_t r = 0; r < n; ++r)
+          for (int64_t o = 0; o < outs; ++o) {
+            const T* term = first + (r0 + r) * panels * P + o;
+            T sum = 0;
+            for (int64_t slice = 0; slice < slices; ++slice) sum += term[slice * conv.groups * blocks * capacity];
+            total[r * P + o] = sum;
+          }
+        transpose(total, P, n, outs, to + r0, in * taps);
+      }
     }
   });
 }
@@ -639,11 +647,16 @@ void backward_data(const Arguments<T>& a) {
     const auto taps = static_cast<int64_t>(gather.taps.size());
     for_groups(c.groups, [&](int64_t g) {
       T* const weights = scratch<T>(Scratch::operand, in * out * taps);  // (input channel, output channel, tap)
-      for (int64_t i = 0; i < in; ++i)
-        for (int64_t o = 0; o < out; ++o)
-          for (int64_t t = 0; t < taps; ++t)
-            weights[(i * out + o) * taps + t] =
-                a.w[((g * out + o) * in + i) * kernel + gather.taps[static_cast<size_t>(t)]];
+      constexpr int64_t kBlock = 16;  // input channels at a time, so that whole cache lines are read
+      parallel_for(0, ceil_div(in, kBlock), std::max<int64_t>(1, (1 << 10) / (out * taps + 1)),
+                   [&](int64_t lo, int64_t hi) {
+                     for (int64_t block = lo; block < hi; ++block)
+                       for (int64_t o = 0; o < out; ++o)
+                         for (int64_t i = block * kBlock; i < std::min(in, (block + 1) * kBlock); ++i)
+                           for (int64_t t = 0; t < taps; ++t)
+                             weights[(i * out + o) * taps + t] =
+                                 a.w[((g * out + o) * in + i) * kernel + gather.taps[static_cast<size_t>(t)]];
+                   });
       Placement<T> result = place;
       result.data_ += g * in * place.channel;
       const int64_t source = volume(c.output);

@@ -23,6 +23,7 @@
 
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/scratch.h"
+#include "kernels/cpu/transpose-inl.h"
 #include "rushlight/parallel.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -46,8 +47,7 @@ constexpr int64_t kBlockPanels = 8;              // panels of b that a task pack
 
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// ---- loads that widen, and partial vectors
-// -----------------------------------------------------------------------------------------------
+// ---- loads that widen, and partial vectors --------------------------------------------------------------------------
 
 template <class D>
 HWY_INLINE hn::Vec<D> load(D d, const hn::TFromD<D>* p) {
@@ -95,12 +95,12 @@ HWY_INLINE void store_first(D d, hn::Vec<D> v, hn::TFromD<D>* p, int64_t n) {
 
 // ---- the micro-kernel -----------------------------------------------------------------------------------------------
 
-// c (rows by columns) = alpha * a b + beta * c, over a K block. a is packed (k by k, R rows each) or lies row by row.
+// c (rows by columns) = alpha * a b + beta * c, over a K block. a lies k by k (as packed), a_step apart, or row by row.
 template <class T>
 struct Tile {
   int64_t k;
   const T* a;
-  int64_t a_row;
+  int64_t a_row, a_step;
   const T* b;
   int64_t b_row;
   T* c;
@@ -123,7 +123,7 @@ HWY_NOINLINE void micro_kernel(const Tile<T>& t) {
   const T* HWY_RESTRICT a = t.a;
   const T* HWY_RESTRICT b = t.b;
   T* HWY_RESTRICT c = t.c;
-  const int64_t c_row = t.c_row, b_row = t.b_row;
+  const int64_t c_row = t.c_row, b_row = t.b_row, a_step = t.a_step;
   int64_t offset[R];
   for (int i = 0; i < R; ++i) offset[i] = std::min<int64_t>(i, t.rows - 1) * t.a_row;
   for (int i = 0; i < t.rows; ++i) {
@@ -140,7 +140,7 @@ HWY_NOINLINE void micro_kernel(const Tile<T>& t) {
 #pragma GCC unroll 2
       for (int v = 0; v < V; ++v) sum[i][v] = hn::MulAdd(av, bv[v], sum[i][v]);
     }
-    a += kPacked ? R : 1;
+    a += kPacked ? a_step : 1;
     b += b_row;
   }
   const Vec alpha = hn::Set(d, t.alpha), beta = hn::Set(d, t.beta);
@@ -206,38 +206,19 @@ HWY_NOINLINE void pack_panel(const S* src, int64_t line, int64_t step, int64_t v
       }
     return;
   }
-  constexpr int64_t G = 16 / sizeof(T);  // a block of G lines by G steps is transposed in registers
+  constexpr int64_t G = kSquare<T>;
   const auto line_at = [&](int64_t i) { return src + std::min(i, valid - 1) * line; };
   if (step == 1 && R >= G) {
     const hn::FixedTag<T, G> d;
     for (int64_t i0 = 0; i0 < R; i0 += G) {
       const int64_t i = std::min(i0, R - G);  // the last block may cover lines again
-      const S *s0 = line_at(i), *s1 = line_at(i + 1);
+      const S* lines[G];
+      for (int64_t g = 0; g < G; ++g) lines[g] = line_at(i + g);
       int64_t k = 0;
-      if constexpr (G == 4) {
-        const S *s2 = line_at(i + 2), *s3 = line_at(i + 3);
-        const hn::Repartition<double, decltype(d)> d2;
-        for (; k + 4 <= depth; k += 4) {
-          const auto r0 = load(d, s0 + k), r1 = load(d, s1 + k), r2 = load(d, s2 + k), r3 = load(d, s3 + k);
-          const auto low01 = hn::BitCast(d2, hn::InterleaveLower(d, r0, r1));
-          const auto low23 = hn::BitCast(d2, hn::InterleaveLower(d, r2, r3));
-          const auto high01 = hn::BitCast(d2, hn::InterleaveUpper(d, r0, r1));
-          const auto high23 = hn::BitCast(d2, hn::InterleaveUpper(d, r2, r3));
-          T* to = out + k * R + i;
-          hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d2, low01, low23)), d, to);
-          hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d2, low01, low23)), d, to + R);
-          hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d2, high01, high23)), d, to + 2 * R);
-          hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d2, high01, high23)), d, to + 3 * R);
-        }
-      } else {
-        for (; k + 2 <= depth; k += 2) {
-          const auto r0 = load(d, s0 + k), r1 = load(d, s1 + k);
-          hn::StoreU(hn::InterleaveLower(d, r0, r1), d, out + k * R + i);
-          hn::StoreU(hn::InterleaveUpper(d, r0, r1), d, out + (k + 1) * R + i);
-        }
-      }
+      for (; k + G <= depth; k += G)
+        transpose_square<T>([&](int64_t g) HWY_ATTR { return load(d, lines[g] + k); }, out + k * R + i, R);
       for (; k < depth; ++k)
-        for (int64_t g = 0; g < G; ++g) out[k * R + i + g] = static_cast<T>(line_at(i + g)[k]);
+        for (int64_t g = 0; g < G; ++g) out[k * R + i + g] = static_cast<T>(lines[g][k]);
     }
     return;
   }
@@ -330,8 +311,7 @@ HWY_NOINLINE void add_bias(const Bias<T>& bias, const Result& result, int64_t i0
   }
 }
 
-// ---- the loops around
-// ------------------------------------------------------------------------------------------------
+// ---- the loops around -----------------------------------------------------------------------------------------------
 
 // Rows of a's panels, so that they are nearly equal, and even.
 inline int64_t panel_rows(int64_t m) { return kernel_rows(ceil_div(m, ceil_div(m, kMaxRows))); }
@@ -411,6 +391,7 @@ void multiply(int64_t m, int64_t n, int64_t k, Strided<const S> a, const Columns
             if constexpr (std::is_same_v<S, T>) t.a = a.data + i * a.row + (k0 + kb);
             if (!a_in_place) t.a = packed_a + m_panels * R * kb + p * R * kc;
             t.a_row = a.row;
+            t.a_step = kernel_rows(t.rows);
             for (int64_t jp = jp_lo; jp < jp_hi; ++jp) {
               const int64_t j = jp * P, cols = std::min(P, n - j), width = cols > N ? P : N;
               const T* in_place = cols < width ? nullptr : columns.direct(k0 + kb, j);

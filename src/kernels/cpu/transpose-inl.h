@@ -1,0 +1,68 @@
+// Transposition in registers, for kernels that are compiled once for each instruction set.
+#if defined(RUSH_TRANSPOSE_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUSH_TRANSPOSE_INL_H
+#undef RUSH_TRANSPOSE_INL_H
+#else
+#define RUSH_TRANSPOSE_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace rush::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// The side of the squares that are transposed at a time: 4 floats, 2 doubles.
+template <class T>
+constexpr int64_t kSquare = 16 / sizeof(T);
+
+// to[c * to_row + r] = load(r)[c] of a square.
+template <class T, class Load>
+HWY_INLINE void transpose_square(const Load& load, T* to, int64_t to_row) {
+  const hn::FixedTag<T, kSquare<T>> d;
+  const auto r0 = load(0), r1 = load(1);
+  if constexpr (kSquare<T> == 4) {
+    const auto r2 = load(2), r3 = load(3);
+    const hn::Repartition<double, decltype(d)> d2;
+    const auto low01 = hn::BitCast(d2, hn::InterleaveLower(d, r0, r1));
+    const auto low23 = hn::BitCast(d2, hn::InterleaveLower(d, r2, r3));
+    const auto high01 = hn::BitCast(d2, hn::InterleaveUpper(d, r0, r1));
+    const auto high23 = hn::BitCast(d2, hn::InterleaveUpper(d, r2, r3));
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d2, low01, low23)), d, to);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d2, low01, low23)), d, to + to_row);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d2, high01, high23)), d, to + 2 * to_row);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d2, high01, high23)), d, to + 3 * to_row);
+  } else {
+    hn::StoreU(hn::InterleaveLower(d, r0, r1), d, to);
+    hn::StoreU(hn::InterleaveUpper(d, r0, r1), d, to + to_row);
+  }
+}
+
+// to[c * to_row + r] = from[r * from_row + c] for r < rows, c < cols.
+template <class T>
+HWY_NOINLINE void transpose(const T* from, int64_t from_row, int64_t rows, int64_t cols, T* to, int64_t to_row) {
+  constexpr int64_t G = kSquare<T>;
+  const hn::FixedTag<T, G> d;
+  if (rows < G || cols < G) {
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < cols; ++c) to[c * to_row + r] = from[r * from_row + c];
+    return;
+  }
+  for (int64_t r0 = 0; r0 < rows; r0 += G)
+    for (int64_t c0 = 0; c0 < cols; c0 += G) {
+      const int64_t r = std::min(r0, rows - G), c = std::min(c0, cols - G);  // the last square may cover lines again
+      const T* at = from + r * from_row + c;
+      transpose_square<T>([&](int64_t i) HWY_ATTR { return hn::LoadU(d, at + i * from_row); }, to + c * to_row + r,
+                          to_row);
+    }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace rush::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
