@@ -11,6 +11,7 @@
 #pragma once
 #include <functional>
 
+#include "rushlight/allocator.h"
 #include "rushlight/op.h"
 
 namespace rush {
@@ -59,12 +60,15 @@ struct Node : Counted {
   SmallVector<ResultMeta, 1> results;
   uint64_t sequence;  // later calls have higher numbers
   std::unique_ptr<Hooks> hooks;
-  void* python = nullptr;                // the Python object that shows this node, if any; not owned
+  void* python = nullptr;                // the Python object that shows this node, if any, not owned; of a dying
+                                         // node, which has none, the next that waits to be destroyed
   std::string* forward_trace = nullptr;  // in anomaly mode: where the call was made
 
   Node();
   virtual ~Node();
   static void destroy(Node* n);
+  static void* operator new(size_t bytes) { return cpu_allocate(bytes); }
+  static void operator delete(void* p, size_t bytes) { cpu_free(p, bytes); }
   /// "AddBackward0" in PyTorch's manner.
   virtual std::string name() const = 0;
   /// From gradients of the results (undefined: zero) to gradients for the edges.
@@ -89,6 +93,9 @@ struct AutogradMeta {
   Node* accumulator = nullptr;     // the live AccumulateGrad of a leaf, if there is one; not owned
   std::unique_ptr<Hooks> hooks;    // of a leaf
   std::shared_ptr<bool> retained;  // alive while this tensor is, for the node's retain_grad hook
+
+  static void* operator new(size_t bytes) { return cpu_allocate(bytes); }
+  static void operator delete(void* p, size_t bytes) { cpu_free(p, bytes); }
 };
 
 /// The node and slot to which a gradient of `t` goes; no node if it needs none.
@@ -106,7 +113,7 @@ struct Modes {
   bool grad = true, inference = false, anomaly = false, anomaly_nan = true;
 };
 namespace detail {
-/// In the part of thread-local storage that costs no call to reach; this library is loaded early enough for it.
+/// Reached without a call, as all thread-local variables of this library are.
 extern constinit thread_local Modes current_modes [[gnu::tls_model("initial-exec")]];
 }  // namespace detail
 inline Modes& modes() { return detail::current_modes; }

@@ -10,6 +10,16 @@
 
 namespace rush {
 
+namespace detail {
+/// Loops, not memcmp: for the usual two or three integers the call would cost more than the comparison.
+constexpr bool equal(const int64_t* a, size_t n, const int64_t* b, size_t m) {
+  if (n != m) return false;
+  for (size_t i = 0; i < n; ++i)
+    if (a[i] != b[i]) return false;
+  return true;
+}
+}  // namespace detail
+
 /// A small vector of int64_t: sizes, strides, dimensions.
 class Dims {
  public:
@@ -24,13 +34,18 @@ class Dims {
     resize(size_t(last - first));
     std::copy(first, last, data());
   }
-  Dims(const Dims& o) : Dims(o.begin(), o.end()) {}
+  Dims(const Dims& o) {
+    if (o.capacity_ > kInline)
+      assign(o);
+    else
+      copy_inline(o);
+  }
   Dims(Dims&& o) noexcept { steal(o); }
   Dims& operator=(const Dims& o) {
-    if (this != &o) {
-      resize(o.size_);
-      std::copy(o.begin(), o.end(), data());
-    }
+    if (capacity_ <= kInline && o.capacity_ <= kInline)
+      copy_inline(o);
+    else if (this != &o)
+      assign(o);
     return *this;
   }
   Dims& operator=(Dims&& o) noexcept {
@@ -74,10 +89,19 @@ class Dims {
     if (n > capacity_) grow(n);
     size_ = uint32_t(n);
   }
-  bool operator==(const Dims& o) const { return std::equal(begin(), end(), o.begin(), o.end()); }
+  bool operator==(const Dims& o) const { return detail::equal(data(), size_, o.data(), o.size_); }
 
  private:
   static constexpr uint32_t kInline = 5;
+  // Whole, whatever the size: a copy of fixed length is three instructions.
+  void copy_inline(const Dims& o) {
+    size_ = o.size_;
+    std::memcpy(inline_, o.inline_, sizeof inline_);
+  }
+  void assign(const Dims& o) {
+    resize(o.size_);
+    std::copy(o.begin(), o.end(), data());
+  }
   void grow(size_t n) {
     const size_t capacity = std::max<size_t>(n, 2 * size_t(capacity_));
     int64_t* fresh = new int64_t[capacity];
@@ -87,12 +111,11 @@ class Dims {
     capacity_ = uint32_t(capacity);
   }
   void steal(Dims& o) {
-    size_ = o.size_;
     capacity_ = o.capacity_;
     if (capacity_ > kInline)
-      heap_ = o.heap_;
+      heap_ = o.heap_, size_ = o.size_;
     else
-      std::copy_n(o.inline_, size_, inline_);
+      copy_inline(o);
     o.size_ = 0;
     o.capacity_ = kInline;
   }
@@ -125,7 +148,7 @@ class Ints {
   Ints slice(size_t first, size_t count) const { return {data_ + first, count}; }
   operator Dims() const { return Dims(begin(), end()); }
   Dims dims() const { return Dims(begin(), end()); }
-  bool operator==(const Ints& o) const { return std::equal(begin(), end(), o.begin(), o.end()); }
+  bool operator==(const Ints& o) const { return detail::equal(data_, size_, o.data_, o.size_); }
 
  private:
   const int64_t* data_ = nullptr;

@@ -1,6 +1,8 @@
-// Memory that tensors share. A view is another tensor over the same Storage.
+// Memory that tensors share. A view is another tensor over the same Storage. Small memory lies behind the Storage itself,
+// in one block.
 #pragma once
 #include <functional>
+#include <memory>
 
 #include "rushlight/dtype.h"
 #include "rushlight/intrusive.h"
@@ -27,12 +29,14 @@ class Storage : public Counted {
  private:
   Storage(void* data, int64_t bytes, Device device) : data_(data), bytes_(bytes), device_(device) {}
   ~Storage();
+  void free_data();
   void* data_;
   int64_t bytes_;
+  std::atomic<uint32_t> version_{0};
   Device device_;
   bool borrowed_ = false;
-  std::atomic<uint32_t> version_{0};
-  std::function<void()> release_;
+  uint32_t room_ = 0;  // bytes behind this object, in the same block
+  std::unique_ptr<std::function<void()>> release_;
 };
 
 }  // namespace rush

@@ -96,21 +96,33 @@ std::string signature(const Schema& s) {
   return out + ")";
 }
 
-/// What converted arguments point to while the call runs.
+/// What converted arguments point to while the call runs. Made for every call: the rarer kinds are made when needed.
 struct Scratch {
   SmallVector<Tensor, 4> tensors;  // made from numbers
-  std::vector<std::unique_ptr<std::vector<Tensor>>> lists;
-  std::vector<std::unique_ptr<Dims>> more_ints;
-  Dims ints[3];
+  Dims ints[2];
   size_t used_ints = 0;
-  std::vector<std::unique_ptr<double[]>> floats;
-  std::vector<std::unique_ptr<bool[]>> bools;
-  std::vector<std::unique_ptr<std::vector<Scalar>>> scalars;
+  struct More {
+    std::vector<std::unique_ptr<std::vector<Tensor>>> lists;
+    std::vector<std::unique_ptr<Dims>> ints;
+    std::vector<std::unique_ptr<double[]>> floats;
+    std::vector<std::unique_ptr<bool[]>> bools;
+    std::vector<std::unique_ptr<std::vector<Scalar>>> scalars;
+  };
+  std::unique_ptr<More> more;
   Dims& next_ints() {
-    if (used_ints < 3) return ints[used_ints++];
-    more_ints.push_back(std::make_unique<Dims>());
-    return *more_ints.back();
+    if (used_ints < std::size(ints)) return ints[used_ints++];
+    return *rarer().ints.emplace_back(std::make_unique<Dims>());
   }
+  More& rarer() {
+    if (!more) more = std::make_unique<More>();
+    return *more;
+  }
+};
+
+/// Room for a call's Values, not set to anything.
+struct Values {
+  alignas(Value) std::byte room[kMaxArgs * sizeof(Value)];
+  Value* data() { return std::launder(reinterpret_cast<Value*>(room)); }
 };
 
 /// An int, a NumPy integer or a one-element integer tensor; no float.
@@ -207,7 +219,7 @@ bool to_value(PyObject* o, const Arg& arg, bool numbers, Scratch& scratch, Value
           return false;
       }
       out = Value(Tensors(*list));
-      scratch.lists.push_back(std::move(list));
+      scratch.rarer().lists.push_back(std::move(list));
       return true;
     }
     case Kind::Int:
@@ -246,31 +258,31 @@ bool to_value(PyObject* o, const Arg& arg, bool numbers, Scratch& scratch, Value
     case Kind::OptFloats: {
       if (!PyTuple_Check(o) && !PyList_Check(o)) {
         if (!is_number(o)) return false;
-        scratch.floats.emplace_back(new double[1]{number_from(o).to_double()});
-        out = Value(std::span<const double>(scratch.floats.back().get(), 1));
+        scratch.rarer().floats.emplace_back(new double[1]{number_from(o).to_double()});
+        out = Value(std::span<const double>(scratch.rarer().floats.back().get(), 1));
         return true;
       }
       const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
-      scratch.floats.emplace_back(new double[size_t(n) + 1]);
+      scratch.rarer().floats.emplace_back(new double[size_t(n) + 1]);
       for (Py_ssize_t i = 0; i < n; ++i) {
         PyObject* item = PySequence_Fast_GET_ITEM(o, i);
         if (is_tensor(item))
-          scratch.floats.back()[size_t(i)] = unwrap(item).item().to_double();
+          scratch.rarer().floats.back()[size_t(i)] = unwrap(item).item().to_double();
         else if (is_number(item))
-          scratch.floats.back()[size_t(i)] = number_from(item).to_double();
+          scratch.rarer().floats.back()[size_t(i)] = number_from(item).to_double();
         else
           return false;
       }
-      out = Value(std::span<const double>(scratch.floats.back().get(), size_t(n)));
+      out = Value(std::span<const double>(scratch.rarer().floats.back().get(), size_t(n)));
       return true;
     }
     case Kind::Bools: {
       if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
       const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
-      scratch.bools.emplace_back(new bool[size_t(n) + 1]);
+      scratch.rarer().bools.emplace_back(new bool[size_t(n) + 1]);
       for (Py_ssize_t i = 0; i < n; ++i)
-        scratch.bools.back()[size_t(i)] = PyObject_IsTrue(PySequence_Fast_GET_ITEM(o, i)) == 1;
-      out = Value(std::span<const bool>(scratch.bools.back().get(), size_t(n)));
+        scratch.rarer().bools.back()[size_t(i)] = PyObject_IsTrue(PySequence_Fast_GET_ITEM(o, i)) == 1;
+      out = Value(std::span<const bool>(scratch.rarer().bools.back().get(), size_t(n)));
       return true;
     }
     case Kind::Scalars: {
@@ -286,7 +298,7 @@ bool to_value(PyObject* o, const Arg& arg, bool numbers, Scratch& scratch, Value
           return false;
       }
       out = Value(std::span<const Scalar>(*list));
-      scratch.scalars.push_back(std::move(list));
+      scratch.rarer().scalars.push_back(std::move(list));
       return true;
     }
     case Kind::Str:
@@ -379,7 +391,7 @@ bool parse(const OpInfo& op, const Call& call, Scratch& scratch, Value* values, 
         list->push_back(unwrap(call.args[k]));
       }
       values[i] = Value(Tensors(*list));
-      scratch.lists.push_back(std::move(list));
+      scratch.rarer().lists.push_back(std::move(list));
       given |= 1u << i;
       taken = i + 1;
       break;
@@ -578,7 +590,8 @@ PyObject* call_parsed(const Operator& callable, Call call) {
           callable.overloads[0]->schema->find("out") < 0)
         call.out = call.args[call.count + size_t(k)];
   }
-  Value values[kMaxArgs];
+  Values room;
+  Value* const values = room.data();
   for (const OpInfo* op : callable.overloads) {
     Scratch scratch;
     if (parse(*op, call, scratch, values, nullptr)) return run(callable, *op, values, call);
@@ -766,7 +779,8 @@ PyObject* call_binary(PyObject* found, PyObject* a, PyObject* b) {
     PyObject* args[2] = {a, b};
     PyObject* result;
     if (torch_function(found, args, 2, nullptr, result)) return result;
-    Value values[kMaxArgs];
+    Values room;
+    Value* const values = room.data();
     Scratch scratch;
     if (!to_tensor(a, true, scratch, values[0]) || !to_tensor(b, true, scratch, values[1])) Py_RETURN_NOTIMPLEMENTED;
     const OpInfo& op = *callable.overloads[0];

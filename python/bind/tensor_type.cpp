@@ -540,14 +540,21 @@ PyObject* torch_function_name = nullptr;
 PyObject* disabled_torch_function = nullptr;  // what a class sets to have its results plain tensors
 PyTypeObject* last_plain = nullptr;           // a subclass last seen to have it so (Parameter)
 
+/// What most arguments are: a tensor without overrides, a number, None.
+bool is_plain(PyObject* o) {
+  const PyTypeObject* type = Py_TYPE(o);
+  return type == tensor_type || type == last_plain || type == &PyLong_Type || type == &PyFloat_Type ||
+         type == &PyBool_Type || o == Py_None;
+}
+
 /// The override of an argument's type, or null. A new reference.
 Object override_of(PyObject* o) {
   PyTypeObject* type = Py_TYPE(o);
-  if (type == tensor_type || type == last_plain) return {};
+  if (is_plain(o)) return {};
   const bool tensor = PyType_IsSubtype(type, tensor_type);
   if (!tensor) {  // builtin types never have one: spare the look-up
-    if (o == Py_None || PyLong_Check(o) || PyFloat_Check(o) || PyUnicode_Check(o) || PyTuple_Check(o) ||
-        PyList_Check(o) || PyBool_Check(o) || is_dtype(o) || is_device(o) || PyType_Check(o))
+    if (PyLong_Check(o) || PyFloat_Check(o) || PyUnicode_Check(o) || PyTuple_Check(o) || PyList_Check(o) ||
+        is_dtype(o) || is_device(o) || PyType_Check(o))
       return {};
   }
   Object found(PyObject_GetAttr(tensor ? reinterpret_cast<PyObject*>(type) : o, torch_function_name));
@@ -612,6 +619,7 @@ PyObject* wrap_as(PyTypeObject* type, Tensor t) { return attach(type, std::move(
 bool torch_function(PyObject* callable, PyObject* const* args, size_t nargs, PyObject* kwnames, PyObject*& result) {
   if (!torch_function_enabled) return false;
   const size_t total = nargs + (kwnames ? size_t(PyTuple_GET_SIZE(kwnames)) : 0);
+  if (std::all_of(args, args + total, is_plain)) return false;
   std::vector<PyObject*> found;
   const auto look = [&](PyObject* o) {
     if (!override_of(o)) return;

@@ -26,20 +26,19 @@ Node::Node() : sequence(next_sequence++) {
 Node::~Node() { delete forward_trace; }
 
 void Node::destroy(Node* first) {
-  // A long chain of nodes must not be destroyed by recursion: it would overflow the stack.
-  static thread_local std::vector<Node*>* waiting = nullptr;
-  if (waiting) {
-    waiting->push_back(first);
-    return;
-  }
-  std::vector<Node*> list{first};
-  waiting = &list;
-  while (!list.empty()) {
-    Node* n = list.back();
-    list.pop_back();
+  // A long chain of nodes must not be destroyed by recursion: it would overflow the stack. Nodes that die while another
+  // is destroyed wait in a list.
+  static constinit thread_local Node* waiting = nullptr;
+  static constinit thread_local bool busy = false;
+  first->python = waiting;
+  waiting = first;
+  if (busy) return;
+  busy = true;
+  while (Node* n = waiting) {
+    waiting = static_cast<Node*>(n->python);
     delete n;
   }
-  waiting = nullptr;
+  busy = false;
 }
 
 AccumulateGrad::AccumulateGrad(const Tensor& leaf) : leaf_(leaf) {

@@ -32,6 +32,10 @@ Tensor make_like(const Tensor& x, OptDType dtype, OptDevice device, bool require
 }
 
 Tensor filled(Tensor t, const Scalar& value) {
+  if (t.is_cpu() && (value == Scalar(0) || value == Scalar(1))) {  // the most frequent, and at home in every dtype
+    cpu::fill(t, value);
+    return t;
+  }
   NoGrad guard;
   const bool wants = t.requires_grad();
   if (wants) t.requires_grad_(false);

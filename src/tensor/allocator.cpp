@@ -211,14 +211,22 @@ class Heap {
   std::chrono::steady_clock::time_point window_start_ = std::chrono::steady_clock::now();
 };
 
+// What a thread keeps for itself: free blocks, and the part of the count of live bytes that it has not handed on. Only
+// the thread changes it; others read the count.
 struct ThreadCache {
   FreeList lists[classes];
+  std::atomic<int64_t> live{0};
+  ThreadCache *next = nullptr, *previous = nullptr;
 };
+constexpr int64_t count_limit = 64 << 10;
 
 struct Shared {
   std::mutex mutex;
   Heap medium{4 << 20}, large{64 << 20};
   FreeList slabs[slab_classes];
+  ThreadCache* threads = nullptr;
+  std::atomic<int64_t> live{0};  // without what threads have not handed on
+  int64_t peak = 0;
   pthread_key_t key{};
 
   static Shared& get() {
@@ -270,38 +278,58 @@ struct Shared {
     }
   }
 
+  void begin_thread(ThreadCache* cache) {
+    pthread_setspecific(key, cache);
+    const std::lock_guard lock(mutex);
+    cache->next = threads;
+    if (threads) threads->previous = cache;
+    threads = cache;
+  }
   void end_thread(ThreadCache* cache);
+
+  // Callers of these two lock.
+  int64_t all_live() const {
+    int64_t sum = live.load(std::memory_order_relaxed);
+    for (const ThreadCache* t = threads; t; t = t->next) sum += t->live.load(std::memory_order_relaxed);
+    return sum;
+  }
+  void note_peak() { peak = std::max(peak, all_live()); }
 };
 
-// Only a pointer, so that the quick way of reaching thread-local storage may be used in a library loaded at run time.
-__attribute__((tls_model("initial-exec"))) thread_local ThreadCache* thread_cache = nullptr;
+constinit thread_local ThreadCache* thread_cache = nullptr;
 
 ThreadCache& this_thread() {
-  if (!thread_cache) {
+  if (!thread_cache) [[unlikely]] {
     thread_cache = new ThreadCache;
-    pthread_setspecific(Shared::get().key, thread_cache);
+    Shared::get().begin_thread(thread_cache);
   }
   return *thread_cache;
 }
 
 void Shared::end_thread(ThreadCache* cache) {
   for (size_t i = 0; i < classes; ++i) give_back(cache->lists[i], i, 0);
+  {
+    const std::lock_guard lock(mutex);
+    live.fetch_add(cache->live.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    (cache->previous ? cache->previous->next : threads) = cache->next;
+    if (cache->next) cache->next->previous = cache->previous;
+  }
   delete cache;
   thread_cache = nullptr;
 }
 
-alignas(64) std::atomic<int64_t> live_bytes{0};
-std::atomic<int64_t> peak_bytes{0};
-
-void raise_peak(int64_t live) {
-  int64_t peak = peak_bytes.load(std::memory_order_relaxed);
-  while (live > peak && !peak_bytes.compare_exchange_weak(peak, live, std::memory_order_relaxed)) {
+// Small blocks: no other thread's cache line is touched. The peak is looked at when a thread hands its count on, so it may
+// miss up to count_limit bytes of each.
+void count(ThreadCache& thread, int64_t bytes) {
+  const int64_t now = thread.live.load(std::memory_order_relaxed) + bytes;
+  thread.live.store(now, std::memory_order_relaxed);
+  if (now > count_limit || now < -count_limit) [[unlikely]] {
+    Shared& shared = Shared::get();
+    const std::lock_guard lock(shared.mutex);
+    shared.note_peak();
+    shared.live.fetch_add(now, std::memory_order_relaxed);
+    thread.live.store(0, std::memory_order_relaxed);
   }
-}
-
-void count(size_t bytes) {
-  const int64_t now = live_bytes.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed) + bytes;
-  if (now > peak_bytes.load(std::memory_order_relaxed)) raise_peak(now);
 }
 
 [[noreturn]] void out_of_memory(size_t bytes) {
@@ -309,7 +337,7 @@ void count(size_t bytes) {
   constexpr double gib = 1 << 30;
   std::snprintf(text, sizeof text,
                 "CPU out of memory: tried to allocate %.2f GiB (%zu bytes) with %.2f GiB in use by tensors",
-                bytes / gib, bytes, live_bytes.load() / gib);
+                bytes / gib, bytes, cpu_memory_allocated() / gib);
   throw OutOfMemoryError(text);
 }
 
@@ -326,51 +354,78 @@ size_t large_size(size_t bytes) { return (bytes + page - 1) / page * page; }
 
 void* cpu_allocate(size_t bytes) {
   void* block = nullptr;
+  if (caching && bytes <= cache_limit) [[likely]] {
+    ThreadCache& thread = this_thread();
+    const size_t index = class_of(bytes);
+    FreeList& list = thread.lists[index];
+    block = list.head ? list.pop() : Shared::get().refill(list, index);
+    if (block) [[likely]] {
+      count(thread, int64_t(bytes));
+      return block;
+    }
+    out_of_memory(bytes);
+  }
   if (!caching) {
     // The sanitizer ends the process where a request is absurd instead of refusing it.
     if (bytes >> 38 || posix_memalign(&block, alignment, std::max<size_t>(bytes, 1)) != 0) block = nullptr;
-  } else if (bytes <= cache_limit) [[likely]] {
-    const size_t index = class_of(bytes);
-    FreeList& list = this_thread().lists[index];
-    block = list.head ? list.pop() : Shared::get().refill(list, index);
-  } else {
-    Shared& shared = Shared::get();
-    const std::lock_guard lock(shared.mutex);
-    block = bytes > SIZE_MAX / 2 ? nullptr : shared.from_heap(large_size(bytes));
   }
-  if (!block) [[unlikely]]
-    out_of_memory(bytes);
-  count(bytes);
+  Shared& shared = Shared::get();
+  {
+    const std::lock_guard lock(shared.mutex);
+    if (caching && bytes <= SIZE_MAX / 2) block = shared.from_heap(large_size(bytes));
+    if (block) {
+      shared.live.fetch_add(int64_t(bytes), std::memory_order_relaxed);
+      shared.note_peak();
+    }
+  }
+  if (!block) out_of_memory(bytes);
   return block;
 }
 
 void cpu_free(void* pointer, size_t bytes) noexcept {
   if (!pointer) return;
-  live_bytes.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+  if (caching && bytes <= cache_limit) [[likely]] {
+    ThreadCache& thread = this_thread();
+    const size_t index = class_of(bytes);
+    FreeList& list = thread.lists[index];
+    list.push(pointer);
+    count(thread, -int64_t(bytes));
+    if (list.count > list_limit(index)) Shared::get().give_back(list, index, list_limit(index) / 2);
+    return;
+  }
+  Shared& shared = Shared::get();
+  shared.live.fetch_sub(int64_t(bytes), std::memory_order_relaxed);
   if (!caching) {
     std::free(pointer);
-  } else if (bytes <= cache_limit) [[likely]] {
-    const size_t index = class_of(bytes);
-    FreeList& list = this_thread().lists[index];
-    list.push(pointer);
-    if (list.count > list_limit(index)) Shared::get().give_back(list, index, list_limit(index) / 2);
   } else {
-    Shared& shared = Shared::get();
     const std::lock_guard lock(shared.mutex);
     shared.large.free(pointer, large_size(bytes));
   }
 }
 
-int64_t cpu_memory_allocated() { return live_bytes.load(std::memory_order_relaxed); }
-int64_t cpu_max_memory_allocated() { return peak_bytes.load(std::memory_order_relaxed); }
-void cpu_reset_peak() { peak_bytes.store(live_bytes.load(std::memory_order_relaxed), std::memory_order_relaxed); }
+int64_t cpu_memory_allocated() {
+  Shared& shared = Shared::get();
+  const std::lock_guard lock(shared.mutex);
+  return shared.all_live();
+}
+int64_t cpu_max_memory_allocated() {
+  Shared& shared = Shared::get();
+  const std::lock_guard lock(shared.mutex);
+  shared.note_peak();
+  return shared.peak;
+}
+void cpu_reset_peak() {
+  Shared& shared = Shared::get();
+  const std::lock_guard lock(shared.mutex);
+  shared.peak = shared.all_live();
+}
 
 int64_t cpu_memory_cached() {
   if (!caching) return 0;
   Shared& shared = Shared::get();
   const std::lock_guard lock(shared.mutex);
   const size_t held = shared.medium.used() + shared.medium.dirty() + shared.large.used() + shared.large.dirty();
-  return static_cast<int64_t>(held) - cpu_memory_allocated();
+  return static_cast<int64_t>(held) - shared.all_live();
 }
 
 void cpu_empty_cache() {

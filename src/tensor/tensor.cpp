@@ -18,40 +18,62 @@ const Tensor undefined_tensor;
 
 // ---- storage ----
 
-Ref<Storage> Storage::allocate(int64_t bytes, Device device) {
-  check(device.is_cpu() || device.is_meta(), "no ", device, " device is available");
-  void* data = device.is_cpu() && bytes > 0 ? cpu_allocate(size_t(bytes)) : nullptr;
-  return Ref<Storage>(new (cpu_allocate(sizeof(Storage))) Storage(data, bytes, device));
-}
+namespace {
+constexpr int64_t kHeader = 64;      // what a Storage takes in front of its data, which stays aligned
+constexpr int64_t kMostRoom = 960;   // with it, the largest block that is cut without waste
+}  // namespace
 
-Ref<Storage> Storage::wrap(void* data, int64_t bytes, Device device, std::function<void()> release) {
-  auto* s = new (cpu_allocate(sizeof(Storage))) Storage(data, bytes, device);
-  s->borrowed_ = true;
-  s->release_ = std::move(release);
+Ref<Storage> Storage::allocate(int64_t bytes, Device device) {
+  static_assert(sizeof(Storage) <= kHeader);
+  check(device.is_cpu() || device.is_meta(), "no ", device, " device is available");
+  const bool here = device.is_cpu() && bytes <= kMostRoom;
+  auto* block = static_cast<std::byte*>(cpu_allocate(size_t(kHeader + (here ? bytes : 0))));
+  void* data = nullptr;
+  if (here && bytes > 0) {
+    data = block + kHeader;
+  } else if (device.is_cpu() && bytes > 0) {
+    try {
+      data = cpu_allocate(size_t(bytes));
+    } catch (...) {
+      cpu_free(block, kHeader);
+      throw;
+    }
+  }
+  auto* s = new (block) Storage(data, bytes, device);
+  s->room_ = here ? uint32_t(bytes) : 0;
   return Ref<Storage>(s);
 }
 
+Ref<Storage> Storage::wrap(void* data, int64_t bytes, Device device, std::function<void()> release) {
+  auto* s = new (cpu_allocate(kHeader)) Storage(data, bytes, device);
+  s->borrowed_ = true;
+  if (release) s->release_ = std::make_unique<std::function<void()>>(std::move(release));
+  return Ref<Storage>(s);
+}
+
+void Storage::free_data() {
+  if (data_ && data_ != reinterpret_cast<std::byte*>(this) + kHeader) cpu_free(data_, size_t(bytes_));
+}
+
 Storage::~Storage() {
-  if (borrowed_) {
-    if (release_) release_();
-  } else if (data_) {
-    cpu_free(data_, size_t(bytes_));
-  }
+  if (!borrowed_)
+    free_data();
+  else if (release_)
+    (*release_)();
 }
 
 void Storage::destroy(Storage* s) {
+  const uint32_t room = s->room_;
   s->~Storage();
-  cpu_free(s, sizeof(Storage));
+  cpu_free(s, size_t(kHeader + room));
 }
 
 void Storage::resize(int64_t bytes) {
   check(!borrowed_, "Trying to resize storage that is not resizable");
   if (device_.is_cpu()) {
     void* fresh = bytes > 0 ? cpu_allocate(size_t(bytes)) : nullptr;
-    if (data_) {
-      std::memcpy(fresh, data_, size_t(std::min(bytes, bytes_)));
-      cpu_free(data_, size_t(bytes_));
-    }
+    if (data_ && fresh) std::memcpy(fresh, data_, size_t(std::min(bytes, bytes_)));
+    free_data();
     data_ = fresh;
   }
   bytes_ = bytes;
