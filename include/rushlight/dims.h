@@ -93,10 +93,15 @@ class Dims {
 
  private:
   static constexpr uint32_t kInline = 5;
-  // Whole, whatever the size: a copy of fixed length is three instructions.
+  // One by one: elements that were stored a moment ago come out of the store buffer, which a wider load would have to
+  // wait for.
   void copy_inline(const Dims& o) {
     size_ = o.size_;
-    std::memcpy(inline_, o.inline_, sizeof inline_);
+    for (uint32_t i = 0; i < size_; ++i) {
+      int64_t v = o.inline_[i];
+      asm("" : "+r"(v));  // else the compiler makes a vector or a call of it
+      inline_[i] = v;
+    }
   }
   void assign(const Dims& o) {
     resize(o.size_);

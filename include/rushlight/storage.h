@@ -1,5 +1,5 @@
-// Memory that tensors share. A view is another tensor over the same Storage. Small memory lies behind the Storage itself,
-// in one block.
+// Memory that tensors share. A view is another tensor over the same Storage. Small memory lies behind the Storage
+// itself, in one block.
 #pragma once
 #include <functional>
 #include <memory>

@@ -161,7 +161,8 @@ bool to_ints(PyObject* o, const Arg& arg, Scratch& scratch, Value& out) {
   }
   if (!to_int(o, one)) return false;
   Dims& ints = scratch.next_ints();
-  ints = Dims(size_t(arg.length ? arg.length : 1), one);
+  ints.resize(size_t(arg.length ? arg.length : 1));
+  std::fill(ints.begin(), ints.end(), one);
   out = Value(Ints(ints));
   return true;
 }
@@ -397,7 +398,10 @@ bool parse(const OpInfo& op, const Call& call, Scratch& scratch, Value* values, 
       break;
     }
     // The first argument of a function is a tensor; numbers are taken where a tensor is met by another one.
-    if (!to_value(call.args[i], s.args[i], i > 0, scratch, values[i])) return wrong_type(i, call.args[i], i + 1);
+    if (Py_TYPE(call.args[i]) == tensor_type && s.args[i].kind == Kind::Tensor)
+      values[i] = Value(unwrap(call.args[i]));
+    else if (!to_value(call.args[i], s.args[i], i > 0, scratch, values[i]))
+      return wrong_type(i, call.args[i], i + 1);
     given |= 1u << i;
     taken = i + 1;
   }
@@ -544,6 +548,12 @@ thread_local bool call_composite = false;
 
 PyObject* run(const Operator& callable, const OpInfo& op, const Value* values, const Call& call) {
   const bool big = is_big(op, values);
+  if (op.schema->returns == Returns::Tensor && !callable.in_place && !call.out && !call_composite) {  // most calls
+    Tensor result;
+    Results results{&result, 1, {}, 0};
+    run_unlocked(big, [&] { dispatch(op, values, results); });
+    return wrap(result);
+  }
   if (callable.in_place) {
     run_unlocked(big, [&] { dispatch_in_place(op, values); });
     Py_INCREF(call.args[0]);
@@ -582,7 +592,7 @@ PyObject* run(const Operator& callable, const OpInfo& op, const Value* values, c
   return wrap_results(op, results);
 }
 
-PyObject* call_parsed(const Operator& callable, Call call) {
+PyObject* call_parsed(const Operator& callable, Call& call) {
   if (call.kwnames) {
     const Py_ssize_t n = PyTuple_GET_SIZE(call.kwnames);
     for (Py_ssize_t k = 0; k < n && !callable.in_place; ++k)
@@ -612,7 +622,8 @@ PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObj
     if (callable.in_place)
       check<TypeError>(method, text_of(callable.name), "(): the first argument must be Tensor", n ? ", not " : "",
                        n ? Py_TYPE(args[0])->tp_name : "");
-    return call_parsed(callable, {args, n, kwnames, method});
+    Call call{args, n, kwnames, method};
+    return call_parsed(callable, call);
   });
 }
 
@@ -745,7 +756,8 @@ PyObject* call_composite_function(PyObject*, PyObject* const* args, Py_ssize_t n
     call_composite = true;
     PyObject* result = nullptr;
     try {
-      result = call_parsed(callable, {args + 1, rest, kwnames, rest > 0 && is_tensor(args[1])});
+      Call call{args + 1, rest, kwnames, rest > 0 && is_tensor(args[1])};
+      result = call_parsed(callable, call);
     } catch (...) {
       call_composite = false;
       throw;

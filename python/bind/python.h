@@ -96,10 +96,18 @@ inline std::shared_ptr<PyObject> hold(PyObject* p) {
 
 extern PyTypeObject* tensor_type;
 
+/// See Note [One object for a tensor] in tensor_type.cpp.
+struct TensorObject {
+  PyObject_HEAD;
+  Tensor tensor;  // a count that is not held if the impl owns this object
+  PyObject* dict;
+  PyObject* weak_references;
+};
+
 /// Whether `o` is a Tensor or of a subclass.
 inline bool is_tensor(PyObject* o) { return Py_TYPE(o) == tensor_type || PyType_IsSubtype(Py_TYPE(o), tensor_type); }
 /// The tensor inside; `o` must be one.
-const Tensor& unwrap(PyObject* o);
+inline const Tensor& unwrap(PyObject* o) { return reinterpret_cast<TensorObject*>(o)->tensor; }
 /// The tensor's one Python object, made if it has none; None for an undefined tensor. A new reference.
 PyObject* wrap(const Tensor& t);
 /// A new object of `type`, a subclass of Tensor, around a tensor that has none yet.

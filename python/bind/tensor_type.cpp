@@ -13,13 +13,6 @@ PyTypeObject* tensor_type = nullptr;
 
 namespace {
 
-struct TensorObject {
-  PyObject_HEAD;
-  Tensor tensor;  // a count that is not held if the impl owns this object
-  PyObject* dict;
-  PyObject* weak_references;
-};
-
 TensorObject* as_object(PyObject* o) { return reinterpret_cast<TensorObject*>(o); }
 const Tensor& self_of(PyObject* o) { return as_object(o)->tensor; }
 
@@ -541,7 +534,7 @@ PyObject* disabled_torch_function = nullptr;  // what a class sets to have its r
 PyTypeObject* last_plain = nullptr;           // a subclass last seen to have it so (Parameter)
 
 /// What most arguments are: a tensor without overrides, a number, None.
-bool is_plain(PyObject* o) {
+inline bool is_plain(PyObject* o) {
   const PyTypeObject* type = Py_TYPE(o);
   return type == tensor_type || type == last_plain || type == &PyLong_Type || type == &PyFloat_Type ||
          type == &PyBool_Type || o == Py_None;
@@ -595,8 +588,6 @@ PyMethodDef functions[] = {{"_disabled_torch_function_impl", disabled, METH_VARA
 
 }  // namespace
 
-const Tensor& unwrap(PyObject* o) { return self_of(o); }
-
 PyObject* wrap(const Tensor& t) {
   if (!t.defined()) Py_RETURN_NONE;
   TensorImpl& impl = *t.impl();
@@ -619,7 +610,9 @@ PyObject* wrap_as(PyTypeObject* type, Tensor t) { return attach(type, std::move(
 bool torch_function(PyObject* callable, PyObject* const* args, size_t nargs, PyObject* kwnames, PyObject*& result) {
   if (!torch_function_enabled) return false;
   const size_t total = nargs + (kwnames ? size_t(PyTuple_GET_SIZE(kwnames)) : 0);
-  if (std::all_of(args, args + total, is_plain)) return false;
+  size_t plain = 0;
+  while (plain < total && is_plain(args[plain])) ++plain;
+  if (plain == total) return false;
   std::vector<PyObject*> found;
   const auto look = [&](PyObject* o) {
     if (!override_of(o)) return;

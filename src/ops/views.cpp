@@ -99,6 +99,10 @@ Errors: RuntimeError where the strides don't allow it without a copy: use reshap
         .composite =
             [](const Tensor& x, Ints size) {
               Dims target = infer_size(size, x.numel());
+              if (x.is_contiguous()) {
+                Dims steps = contiguous_strides(target);
+                return alias(x, std::move(target), std::move(steps), x.storage_offset());
+              }
               auto strides = view_strides(x.sizes(), x.strides(), target);
               check(strides.has_value(),
                     "view size is not compatible with input tensor's size and stride (at least one dimension spans "

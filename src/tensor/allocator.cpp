@@ -286,6 +286,11 @@ struct Shared {
     threads = cache;
   }
   void end_thread(ThreadCache* cache);
+  void take_count(ThreadCache& thread) {
+    const std::lock_guard lock(mutex);
+    note_peak();
+    live.fetch_add(thread.live.exchange(0, std::memory_order_relaxed), std::memory_order_relaxed);
+  }
 
   // Callers of these two lock.
   int64_t all_live() const {
@@ -298,12 +303,14 @@ struct Shared {
 
 constinit thread_local ThreadCache* thread_cache = nullptr;
 
-ThreadCache& this_thread() {
-  if (!thread_cache) [[unlikely]] {
-    thread_cache = new ThreadCache;
-    Shared::get().begin_thread(thread_cache);
-  }
+[[gnu::noinline, gnu::cold]] ThreadCache& begin_thread() {
+  thread_cache = new ThreadCache;
+  Shared::get().begin_thread(thread_cache);
   return *thread_cache;
+}
+inline ThreadCache& this_thread() {
+  ThreadCache* cache = thread_cache;
+  return cache ? *cache : begin_thread();
 }
 
 void Shared::end_thread(ThreadCache* cache) {
@@ -318,18 +325,13 @@ void Shared::end_thread(ThreadCache* cache) {
   thread_cache = nullptr;
 }
 
-// Small blocks: no other thread's cache line is touched. The peak is looked at when a thread hands its count on, so it may
-// miss up to count_limit bytes of each.
-void count(ThreadCache& thread, int64_t bytes) {
+// Small blocks: no other thread's cache line is touched. The peak is looked at when a thread hands its count on, so it
+// may miss up to count_limit bytes of each.
+inline void count(ThreadCache& thread, int64_t bytes) {
   const int64_t now = thread.live.load(std::memory_order_relaxed) + bytes;
   thread.live.store(now, std::memory_order_relaxed);
-  if (now > count_limit || now < -count_limit) [[unlikely]] {
-    Shared& shared = Shared::get();
-    const std::lock_guard lock(shared.mutex);
-    shared.note_peak();
-    shared.live.fetch_add(now, std::memory_order_relaxed);
-    thread.live.store(0, std::memory_order_relaxed);
-  }
+  if (now > count_limit || now < -count_limit) [[unlikely]]
+    Shared::get().take_count(thread);
 }
 
 [[noreturn]] void out_of_memory(size_t bytes) {

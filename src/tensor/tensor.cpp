@@ -19,8 +19,8 @@ const Tensor undefined_tensor;
 // ---- storage ----
 
 namespace {
-constexpr int64_t kHeader = 64;      // what a Storage takes in front of its data, which stays aligned
-constexpr int64_t kMostRoom = 960;   // with it, the largest block that is cut without waste
+constexpr int64_t kHeader = 64;     // what a Storage takes in front of its data, which stays aligned
+constexpr int64_t kMostRoom = 960;  // with it, the largest block that is cut without waste
 }  // namespace
 
 Ref<Storage> Storage::allocate(int64_t bytes, Device device) {
