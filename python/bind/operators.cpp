@@ -366,23 +366,22 @@ bool parse(const OpInfo& op, const Call& call, Scratch& scratch, Value* values, 
   uint32_t given = 0;
   size_t taken = 0;
   for (size_t i = 0; i < call.count; ++i) {
-    if (i >= s.positional) {
+    if (call.count > s.positional && i + 1 >= s.positional) {
       // zeros(2, 3), x.view(2, 3): trailing integers stand for one list of them.
-      const size_t last = s.positional - 1;
       const size_t first = s.is_method() && call.method ? 1 : 0;
-      if (s.positional == first + 1 && s.args[last].kind == Kind::Ints && s.args[last].length == 0 &&
-          i == s.positional) {
+      if (i == first && s.positional == first + 1 && s.args[i].kind == Kind::Ints && s.args[i].length == 0) {
         Dims& ints = scratch.next_ints();
-        ints.resize(call.count - last);
+        ints.resize(call.count - i);
         bool integers = true;
-        for (size_t k = last; k < call.count && integers; ++k) integers = to_int(call.args[k], ints[k - last]);
+        for (size_t k = i; k < call.count && integers; ++k) integers = to_int(call.args[k], ints[k - i]);
         if (integers) {
-          values[last] = Value(Ints(ints));
+          values[i] = Value(Ints(ints));
           break;
         }
       }
-      return refuse("takes ", s.positional, " positional argument", s.positional == 1 ? "" : "s", " but ", call.count,
-                    call.count == 1 ? " was" : " were", " given");
+      if (i >= s.positional)
+        return refuse("takes ", s.positional, " positional argument", s.positional == 1 ? "" : "s", " but ", call.count,
+                      call.count == 1 ? " was" : " were", " given");
     }
     // meshgrid(x, y), einsum("ij,jk", x, y): trailing tensors stand for one list of them.
     if (i + 1 == s.positional && s.args[i].kind == Kind::Tensors && is_tensor(call.args[i])) {

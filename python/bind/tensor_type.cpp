@@ -16,11 +16,26 @@ namespace {
 TensorObject* as_object(PyObject* o) { return reinterpret_cast<TensorObject*>(o); }
 const Tensor& self_of(PyObject* o) { return as_object(o)->tensor; }
 
+/// Memory of dead plain tensors, for the next: most tensors live for one line of a program.
+constexpr size_t kMostSpare = 64;
+PyObject* spare[kMostSpare];
+size_t spares = 0;
+
+/// An object of the plain type, not tracked by the garbage collector: without attributes it can be in no cycle.
+TensorObject* new_plain() {
+  if (spares == 0) {
+    auto* o = PyObject_GC_New(TensorObject, tensor_type);
+    if (!o) throw PythonError();
+    return o;
+  }
+  PyObject* o = spare[--spares];
+  return as_object(PyObject_Init(o, tensor_type));
+}
+
 PyObject* attach(PyTypeObject* type, Tensor t) {
   TensorObject* o;
   if (type == tensor_type) {
-    o = PyObject_GC_New(TensorObject, type);  // tracked once it has attributes: before, it can be in no cycle
-    if (!o) throw PythonError();
+    o = new_plain();
     o->dict = o->weak_references = nullptr;
   } else {
     o = reinterpret_cast<TensorObject*>(need(type->tp_alloc(type, 0)));
@@ -62,7 +77,12 @@ void dealloc(PyObject* self) {
   drop_tensor(o);
   o->tensor.~Tensor();
   PyTypeObject* type = Py_TYPE(self);
-  type->tp_free(self);
+  if (type == tensor_type && spares < kMostSpare) {
+    forget_finalized(self);
+    spare[spares++] = self;
+  } else {
+    type->tp_free(self);
+  }
   Py_DECREF(type);
 }
 
