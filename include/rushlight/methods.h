@@ -27,6 +27,14 @@ bool is_inference() const;
 bool is_nonzero() const;
 bool is_same_size(const Tensor& other) const;
 
+// fft
+Tensor stft(int64_t n_fft, OptInt hop_length = {}, OptInt win_length = {}, const Tensor& window = {},
+            bool center = true, std::string_view pad_mode = "reflect", bool normalized = false, OptBool onesided = {},
+            OptBool return_complex = {}, OptBool align_to_window = {}) const;
+Tensor istft(int64_t n_fft, OptInt hop_length = {}, OptInt win_length = {}, const Tensor& window = {},
+             bool center = true, bool normalized = false, OptBool onesided = {}, OptInt length = {},
+             bool return_complex = false) const;
+
 // functions
 Tensor ceil() const;
 Tensor ceil_() const;

@@ -14,9 +14,9 @@ __all__ = [
     "cdist", "chain_matmul", "einsum", "lu", "tensordot",
     "get_default_device", "get_deterministic_debug_mode", "get_device_module", "get_float32_matmul_precision",
     "get_num_interop_threads", "gradient", "histogramdd", "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
-    "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled", "istft", "nonzero",
+    "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled", "nonzero",
     "set_default_device", "set_default_tensor_type", "set_deterministic_debug_mode", "set_float32_matmul_precision",
-    "set_num_interop_threads", "set_warn_always", "stft", "to_dlpack", "unique", "unique_consecutive",
+    "set_num_interop_threads", "set_warn_always", "to_dlpack", "unique", "unique_consecutive",
     "use_deterministic_algorithms",
 ]  # fmt: skip
 
@@ -136,128 +136,6 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
         input = input.to(_C.get_default_dtype())
     plain = [s.item() if isinstance(s, Tensor) and s.dim() == 0 else s for s in spacings]
     return tuple(_slope(input, s, d, edge_order) for d, s in zip(dims, plain))
-
-
-def stft(
-    input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False,
-    onesided=None, return_complex=None, align_to_window=None,
-):  # fmt: skip
-    """The short-time Fourier transform: spectra of overlapping windows of a signal.
-
-    Shape: input (L) or (B, L); the result ([B,] frequencies, frames), complex, or with return_complex=False one
-    dimension more of size 2. `center` pads n_fft // 2 at both ends by `pad_mode`; `window` has win_length elements and
-    is centred in n_fft. `onesided` keeps the first n_fft // 2 + 1 frequencies, which is the default for real signals.
-    """
-    if return_complex is None:
-        if not input.is_complex() and (window is None or not window.is_complex()):
-            raise RuntimeError("stft requires the return_complex parameter be given for real inputs")
-        return_complex = True
-    hop_length = n_fft // 4 if hop_length is None else hop_length
-    win_length = n_fft if win_length is None else win_length
-    if input.dim() not in (1, 2):
-        raise RuntimeError(f"stft: expected a 1D or 2D tensor, but got {input.dim()}D")
-    if align_to_window is not None and center:
-        raise RuntimeError("stft: align_to_window should only be set when center = false")
-    if hop_length <= 0:
-        raise RuntimeError(f"stft: expected hop_length > 0, but got hop_length={hop_length}")
-    if not 0 < win_length <= n_fft:
-        raise RuntimeError(f"stft: expected 0 < win_length <= n_fft, but got win_length={win_length}, n_fft={n_fft}")
-    if window is not None and tuple(window.shape) != (win_length,):
-        raise RuntimeError(
-            f"stft: expected a 1D window tensor of size equal to win_length={win_length}, but got {tuple(window.shape)}"
-        )
-    signal = input if input.dim() == 2 else input.unsqueeze(0)
-    if center:
-        pad = n_fft // 2
-        signal = _C.pad(signal.unsqueeze(1), (pad, pad), pad_mode).squeeze(1)
-    if not 0 < n_fft <= signal.shape[-1]:
-        raise RuntimeError(f"stft: expected 0 < n_fft <= {signal.shape[-1]}, but got n_fft={n_fft}")
-    if window is not None and win_length < n_fft:
-        left = (n_fft - win_length) // 2
-        window = _C.pad(window, (left, n_fft - win_length - left))
-    frames = signal.unfold(-1, n_fft, hop_length)
-    if window is not None:
-        frames = frames * window
-    elif win_length < n_fft:
-        left = (n_fft - win_length) // 2
-        ones = _C.ones(win_length, dtype=input.dtype, device=input.device)
-        frames = frames * _C.pad(ones, (left, n_fft - win_length - left))
-    norm = "ortho" if normalized else "backward"
-    is_complex = frames.is_complex()
-    onesided = not is_complex if onesided is None else onesided
-    if onesided and is_complex:
-        raise RuntimeError("Cannot have onesided output if window or input is complex")
-    spectra = _C.fft_rfft(frames, norm=norm) if onesided else _C.fft_fft(frames, norm=norm)
-    spectra = spectra.transpose(-1, -2)
-    if input.dim() == 1:
-        spectra = spectra.squeeze(0)
-    return spectra if return_complex else _C.view_as_real(spectra)
-
-
-def istft(
-    input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None,
-    length=None, return_complex=False,
-):  # fmt: skip
-    """The inverse of stft(): the signal whose short-time spectra are nearest to `input` (least squares).
-
-    Overlapping windows are added and divided by the sum of the squared windows. RuntimeError where that sum is zero.
-    """
-    hop_length = n_fft // 4 if hop_length is None else hop_length
-    win_length = n_fft if win_length is None else win_length
-    if not input.is_complex():
-        raise RuntimeError("istft requires a complex-valued input tensor matching the output from stft")
-    if input.dim() not in (2, 3):
-        raise RuntimeError(f"istft: expected a tensor with 2 or 3 dimensions, but got {input.dim()}")
-    if input.numel() == 0:
-        raise RuntimeError("istft: input tensor cannot be empty")
-    if not 0 < hop_length <= win_length or win_length > n_fft:
-        raise RuntimeError(
-            f"istft: expected 0 < hop_length <= win_length <= n_fft, but got {hop_length}, {win_length} and {n_fft}"
-        )
-    onesided = input.shape[-2] != n_fft if onesided is None else onesided
-    frequencies = n_fft // 2 + 1 if onesided else n_fft
-    if input.shape[-2] != frequencies:
-        raise RuntimeError(
-            f"istft: expected the frequency dimension (second last) to be {frequencies} for n_fft={n_fft} and "
-            f"onesided={onesided}, but got {input.shape[-2]}"
-        )
-    real_dtype = input.real.dtype
-    if window is None:
-        window = _C.ones(win_length, dtype=real_dtype, device=input.device)
-    elif tuple(window.shape) != (win_length,):
-        raise RuntimeError(f"istft: invalid window shape {tuple(window.shape)}: it must have {win_length} elements")
-    if return_complex and onesided:
-        raise RuntimeError("cannot have onesided output if window or input is complex")
-    if not return_complex and window.is_complex():
-        raise RuntimeError("complex windows are incompatible with return_complex=False")
-    left = (n_fft - win_length) // 2
-    if win_length < n_fft:
-        window = _C.pad(window, (left, n_fft - win_length - left))
-    spectra = (input if input.dim() == 3 else input.unsqueeze(0)).transpose(-1, -2)
-    norm = "ortho" if normalized else "backward"
-    if onesided:
-        frames = _C.fft_irfft(spectra, n_fft, norm=norm)
-    else:
-        frames = _C.fft_ifft(spectra, norm=norm)
-        frames = frames if return_complex else frames.real
-    frames = frames * window
-    count = frames.shape[1]
-    total = n_fft + hop_length * (count - 1)
-    at = _C.arange(count, device=input.device).unsqueeze(1) * hop_length + _C.arange(n_fft, device=input.device)
-    at = at.reshape(-1)
-    signal = _C.zeros((frames.shape[0], total), dtype=frames.dtype, device=input.device)
-    signal = signal.index_add(1, at, frames.reshape(frames.shape[0], -1))
-    weight = _C.zeros(total, dtype=window.dtype, device=input.device)
-    weight = weight.index_add(0, at, (window * window).repeat(count))
-    start = n_fft // 2 if center else 0
-    stop = start + length if length is not None else total - n_fft // 2 if center else total
-    signal, weight = signal[:, start:stop], weight[start:stop]
-    if not bool((weight.abs() > 1e-11).all()):
-        raise RuntimeError("istft: window overlap add min: the windows do not cover every sample")
-    signal = signal / weight
-    if length is not None and signal.shape[1] < length:
-        signal = _C.pad(signal, (0, length - signal.shape[1]))
-    return signal.squeeze(0) if input.dim() == 2 else signal
 
 
 def compile(model=None, **_):

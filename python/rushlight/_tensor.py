@@ -162,16 +162,6 @@ def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None
     return functions()["unique_consecutive"](self, return_inverse, return_counts, dim)
 
 
-def stft(self, n_fft, *args, **kwargs):
-    """See torch.stft()."""
-    return functions()["stft"](self, n_fft, *args, **kwargs)
-
-
-def istft(self, n_fft, *args, **kwargs):
-    """See torch.istft()."""
-    return functions()["istft"](self, n_fft, *args, **kwargs)
-
-
 def untyped_storage(self):
     """The bytes under this tensor, which its views share."""
     from . import storage
@@ -251,8 +241,8 @@ def module_load(self, other, assign=False):
 def _install():
     names = (
         "__torch_function__", "__deepcopy__", "__reduce_ex__", "__array__", "__format__", "__complex__", "__contains__",
-        "__reversed__", "__dir__", "apply_", "detach_", "dim_order", "is_set_to", "is_shared", "istft", "map_",
-        "module_load", "new", "new_tensor", "nonzero", "pin_memory", "share_memory_", "stft", "storage",
+        "__reversed__", "__dir__", "apply_", "detach_", "dim_order", "is_set_to", "is_shared", "map_",
+        "module_load", "new", "new_tensor", "nonzero", "pin_memory", "share_memory_", "storage",
         "unique", "unique_consecutive", "untyped_storage", "where",
     )  # fmt: skip
     for name in names:

@@ -55,6 +55,19 @@ bool Tensor::is_inference() const { return rush::is_inference(*this); }
 bool Tensor::is_nonzero() const { return rush::is_nonzero(*this); }
 bool Tensor::is_same_size(const Tensor& other) const { return rush::is_same_size(*this, other); }
 
+// fft
+Tensor Tensor::stft(int64_t n_fft, OptInt hop_length, OptInt win_length, const Tensor& window, bool center,
+                    std::string_view pad_mode, bool normalized, OptBool onesided, OptBool return_complex,
+                    OptBool align_to_window) const {
+  return rush::stft(*this, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided,
+                    return_complex, align_to_window);
+}
+Tensor Tensor::istft(int64_t n_fft, OptInt hop_length, OptInt win_length, const Tensor& window, bool center,
+                     bool normalized, OptBool onesided, OptInt length, bool return_complex) const {
+  return rush::istft(*this, n_fft, hop_length, win_length, window, center, normalized, onesided, length,
+                     return_complex);
+}
+
 // functions
 Tensor Tensor::ceil() const { return rush::ceil(*this); }
 Tensor Tensor::ceil_() const { return write<0>(rush::ceil, *this); }

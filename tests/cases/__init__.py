@@ -15,6 +15,9 @@ _INSIDE = {  # steps of another operator, whose row runs them and, by its gradie
     "rrelu": ("_random_slopes",),
     "upsample": ("_resample", "_resample_backward"),
     "grid_sample": ("_grid_sampler_backward",),
+    "fft_fftn": ("_fft_c2c",),
+    "fft_rfftn": ("_fft_r2c",),
+    "fft_irfftn": ("_fft_c2r",),
 }
 TESTED_ELSEWHERE = {
     "cuda": "there is no device to go to: test_package.py",
