@@ -260,21 +260,23 @@ OP_DEFINE(fft_ifft){{
 
 OP_DEFINE(fft_rfft){{
     .doc =
-        R"(fft() of real numbers: the n // 2 + 1 first elements, which the others mirror. TypeError for a complex input.)",
+        R"(fft() of real numbers: the n // 2 + 1 first elements, which the others mirror.
+
+Errors: TypeError for a complex input.)",
     .composite = along_line<real_line, kForward>,
     .autocast = Autocast::fp32,
 }};
 
 OP_DEFINE(fft_irfft){{
     .doc =
-        R"(The inverse of rfft(): n real numbers from the n // 2 + 1 first elements; n is 2 * (size - 1) if not given.)",
+        R"(The inverse of rfft(): n real numbers from the n // 2 + 1 first elements. n is 2 * (size - 1) if not
+given.)",
     .composite = along_line<mirrored_line, kBackward>,
     .autocast = Autocast::fp32,
 }};
 
 OP_DEFINE(fft_hfft){{
-    .doc =
-        R"(fft() of what mirrors itself, given by its n // 2 + 1 first elements: n real numbers. ``n`` as for irfft().)",
+    .doc = R"(fft() of what mirrors itself, given by its n // 2 + 1 first elements: n real numbers. n as for irfft().)",
     .composite = along_line<mirrored_line, kForward>,
     .autocast = Autocast::fp32,
 }};
@@ -393,9 +395,10 @@ OP_DEFINE(stft){{
     .doc = R"(The short-time Fourier transform: fft() of overlapping windows of a signal.
 
 ``center`` puts windows about their place in the signal, which is padded by n_fft // 2 as pad() does in ``pad_mode``.
-``window`` (win_length elements, else ones) stands in the middle of n_fft; ``align_to_window`` lets it, and not the n_fft
-elements around it, begin with the signal. ``hop_length`` is n_fft // 4 if not given, ``win_length`` n_fft.
-``onesided`` keeps n_fft // 2 + 1 frequencies, the default for real numbers. ``normalized`` divides by the root of n_fft.
+``window`` (win_length elements, else ones) stands in the middle of n_fft; ``align_to_window`` lets it, and not the
+n_fft elements around it, begin with the signal. ``hop_length`` is n_fft // 4 if not given, ``win_length`` n_fft.
+``onesided`` keeps n_fft // 2 + 1 frequencies, the default for real numbers. ``normalized`` divides by the root of
+n_fft.
 
 Shape: self (L) or (B, L); the result ([B,] frequencies, windows), and 2 more where return_complex is False.
 Errors: RuntimeError for sizes that don't fit, or where return_complex isn't given for real numbers.)",
