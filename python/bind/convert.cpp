@@ -4,6 +4,7 @@
 
 #include "python.h"
 #include "rushlight/autograd.h"
+#include "sequence.h"
 
 namespace rush::python {
 
@@ -232,7 +233,7 @@ void infer(PyObject* o, size_t depth, Inferred& in, bool first) {
       check<ValueError>(in.sizes[depth] == n, "expected sequence of length ", in.sizes[depth], " at dim ", depth,
                         " (got ", n, ")");
     }
-    for (Py_ssize_t i = 0; i < n; ++i) infer(PySequence_Fast_GET_ITEM(fast.get(), i), depth + 1, in, first && i == 0);
+    for (Py_ssize_t i = 0; i < n; ++i) infer(item_of(fast.get(), i).get(), depth + 1, in, first && i == 0);
   } else {
     raise<TypeError>("new(): invalid data type '", Py_TYPE(o)->tp_name, "'");
   }
@@ -270,7 +271,7 @@ void fill(PyObject* o, const Dims& sizes, size_t depth, T*& out) {
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(fast.get());
     check<ValueError>(depth < sizes.size() && sizes[depth] == n, "expected sequence of length ",
                       depth < sizes.size() ? sizes[depth] : 0, " at dim ", depth, " (got ", n, ")");
-    for (Py_ssize_t i = 0; i < n; ++i) fill(PySequence_Fast_GET_ITEM(fast.get(), i), sizes, depth + 1, out);
+    for (Py_ssize_t i = 0; i < n; ++i) fill(item_of(fast.get(), i).get(), sizes, depth + 1, out);
   }
 }
 

@@ -41,7 +41,9 @@ void append(Indices& out, PyObject* o) {
     out.emplace_back(unwrap(o));
   } else if (PyIndex_Check(o) && !PySequence_Check(o)) {  // NumPy's integers
     const Object whole(need(PyNumber_Index(o)));
-    out.emplace_back(int64_t(PyLong_AsLongLong(whole.get())));
+    const long long i = PyLong_AsLongLong(whole.get());
+    if (i == -1 && PyErr_Occurred()) throw PythonError();
+    out.emplace_back(int64_t(i));
   } else if (PyList_Check(o) || PyTuple_Check(o) || PyObject_CheckBuffer(o)) {
     const Object made(make_tensor(o));
     const Tensor& t = unwrap(made.get());

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "python.h"
+#include "sequence.h"
 
 namespace rush::python {
 
@@ -150,11 +151,10 @@ bool to_ints(PyObject* o, const Arg& arg, Scratch& scratch, Value& out) {
   int64_t one;
   if (PyTuple_Check(o) || PyList_Check(o)) {
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
-    PyObject** items = PySequence_Fast_ITEMS(o);
     Dims& ints = scratch.next_ints();
     ints.resize(size_t(n));
     for (Py_ssize_t i = 0; i < n; ++i)
-      if (!to_int(items[i], ints[size_t(i)])) return false;
+      if (!to_int(item_of(o, i).get(), ints[size_t(i)])) return false;
     if (n == 1 && arg.length > 1) ints = Dims(size_t(arg.length), ints[0]);
     out = Value(Ints(ints));
     return true;
@@ -178,6 +178,9 @@ bool to_tensor(PyObject* o, bool numbers, Scratch& scratch, Value& out) {
   out = Value(scratch.tensors.back());
   return true;
 }
+
+/// Whether the argument is a Tensor?[], of which items may be None. An Arg's name is a part of the schema's text.
+bool holds_none(const Arg& arg) { return std::string_view(arg.name.data() - 4, 4) == "?[] "; }
 
 bool to_value(PyObject* o, const Arg& arg, bool numbers, Scratch& scratch, Value& out) {
   if (o == Py_None) {
@@ -212,7 +215,7 @@ bool to_value(PyObject* o, const Arg& arg, bool numbers, Scratch& scratch, Value
       list->reserve(size_t(n));
       for (Py_ssize_t i = 0; i < n; ++i) {
         PyObject* item = PySequence_Fast_GET_ITEM(o, i);
-        if (item == Py_None)
+        if (item == Py_None && holds_none(arg))
           list->push_back(Tensor());
         else if (is_tensor(item))
           list->push_back(unwrap(item));
@@ -266,11 +269,11 @@ bool to_value(PyObject* o, const Arg& arg, bool numbers, Scratch& scratch, Value
       const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
       scratch.rarer().floats.emplace_back(new double[size_t(n) + 1]);
       for (Py_ssize_t i = 0; i < n; ++i) {
-        PyObject* item = PySequence_Fast_GET_ITEM(o, i);
-        if (is_tensor(item))
-          scratch.rarer().floats.back()[size_t(i)] = unwrap(item).item().to_double();
-        else if (is_number(item))
-          scratch.rarer().floats.back()[size_t(i)] = number_from(item).to_double();
+        const Object item = item_of(o, i);
+        if (is_tensor(item.get()))
+          scratch.rarer().floats.back()[size_t(i)] = unwrap(item.get()).item().to_double();
+        else if (is_number(item.get()))
+          scratch.rarer().floats.back()[size_t(i)] = number_from(item.get()).to_double();
         else
           return false;
       }
@@ -282,7 +285,7 @@ bool to_value(PyObject* o, const Arg& arg, bool numbers, Scratch& scratch, Value
       const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
       scratch.rarer().bools.emplace_back(new bool[size_t(n) + 1]);
       for (Py_ssize_t i = 0; i < n; ++i)
-        scratch.rarer().bools.back()[size_t(i)] = PyObject_IsTrue(PySequence_Fast_GET_ITEM(o, i)) == 1;
+        scratch.rarer().bools.back()[size_t(i)] = PyObject_IsTrue(item_of(o, i).get()) == 1;
       out = Value(std::span<const bool>(scratch.rarer().bools.back().get(), size_t(n)));
       return true;
     }
@@ -290,11 +293,11 @@ bool to_value(PyObject* o, const Arg& arg, bool numbers, Scratch& scratch, Value
       if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
       auto list = std::make_unique<std::vector<Scalar>>();
       for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); ++i) {
-        PyObject* item = PySequence_Fast_GET_ITEM(o, i);
-        if (is_tensor(item))
-          list->push_back(unwrap(item).item());
-        else if (is_number(item))
-          list->push_back(number_from(item));
+        const Object item = item_of(o, i);
+        if (is_tensor(item.get()))
+          list->push_back(unwrap(item.get()).item());
+        else if (is_number(item.get()))
+          list->push_back(number_from(item.get()));
         else
           return false;
       }

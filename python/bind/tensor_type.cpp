@@ -6,6 +6,7 @@
 // again.
 #include "python.h"
 #include "rushlight/autograd.h"
+#include "sequence.h"
 
 namespace rush::python {
 
@@ -62,10 +63,11 @@ void finalize(PyObject* self) {
   if (Py_TYPE(self) == tensor_type && !o->dict) return;
   TensorImpl* impl = o->tensor.impl();
   if (impl->python != o) return;
-  o->tensor = Tensor();                                   // drops the count
-  new (&o->tensor) Tensor(Ref<TensorImpl>::adopt(impl));  // and keeps the pointer
-  impl->owns_python = true;
   Py_INCREF(self);
+  impl->owns_python = true;
+  // The object keeps the pointer and gives up the count, last of all: another thread may have dropped the other counts
+  // meanwhile, and then the impl dies here.
+  const Tensor count = std::exchange(o->tensor, Tensor(Ref<TensorImpl>::adopt(impl)));
 }
 
 void dealloc(PyObject* self) {
@@ -633,21 +635,21 @@ bool torch_function(PyObject* callable, PyObject* const* args, size_t nargs, PyO
   size_t plain = 0;
   while (plain < total && is_plain(args[plain])) ++plain;
   if (plain == total) return false;
-  std::vector<PyObject*> found;
+  std::vector<Object> found;
   const auto look = [&](PyObject* o) {
     if (!override_of(o)) return;
     // Subclasses come before their bases, else arguments in order; each type once.
-    for (PyObject* f : found)
-      if (Py_TYPE(f) == Py_TYPE(o)) return;
+    for (const Object& f : found)
+      if (Py_TYPE(f.get()) == Py_TYPE(o)) return;
     auto at = found.begin();
-    while (at != found.end() && !PyType_IsSubtype(Py_TYPE(o), Py_TYPE(*at))) ++at;
-    found.insert(at, o);
+    while (at != found.end() && !PyType_IsSubtype(Py_TYPE(o), Py_TYPE(at->get()))) ++at;
+    found.insert(at, Object::borrow(o));
   };
   for (size_t i = 0; i < total; ++i) {
     PyObject* o = args[i];
     if (Py_TYPE(o) == tensor_type) continue;
     if (PyTuple_CheckExact(o) || PyList_CheckExact(o)) {
-      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(o); ++k) look(PySequence_Fast_GET_ITEM(o, k));
+      for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(o); ++k) look(item_of(o, k).get());
     } else {
       look(o);
     }
@@ -656,8 +658,8 @@ bool torch_function(PyObject* callable, PyObject* const* args, size_t nargs, PyO
   result = guarded([&]() -> PyObject* {
     Object types(need(PyTuple_New(Py_ssize_t(found.size()))));
     for (size_t i = 0; i < found.size(); ++i) {
-      Py_INCREF(Py_TYPE(found[i]));
-      PyTuple_SET_ITEM(types.get(), Py_ssize_t(i), reinterpret_cast<PyObject*>(Py_TYPE(found[i])));
+      auto* type = reinterpret_cast<PyObject*>(Py_TYPE(found[i].get()));
+      PyTuple_SET_ITEM(types.get(), Py_ssize_t(i), Object::borrow(type).release());
     }
     Object positional(need(PyTuple_New(Py_ssize_t(nargs)))), keywords(need(PyDict_New()));
     for (size_t i = 0; i < nargs; ++i) {
@@ -666,14 +668,14 @@ bool torch_function(PyObject* callable, PyObject* const* args, size_t nargs, PyO
     }
     for (size_t i = nargs; i < total; ++i)
       need(PyDict_SetItem(keywords.get(), PyTuple_GET_ITEM(kwnames, Py_ssize_t(i - nargs)), args[i]));
-    for (PyObject* o : found) {
-      const Object override = override_of(o);
+    for (const Object& o : found) {
+      const Object override = override_of(o.get());
       Object answer(need(PyObject_CallFunctionObjArgs(override.get(), callable, types.get(), positional.get(),
                                                       keywords.get(), nullptr)));
       if (answer.get() != Py_NotImplemented) return answer.release();
     }
     raise<TypeError>("no implementation found for the operator on types that implement __torch_function__: ",
-                     Py_TYPE(found[0])->tp_name);
+                     Py_TYPE(found[0].get())->tp_name);
   });
   return true;
 }

@@ -3,6 +3,7 @@
 // Functions, whose sections are cited.
 #pragma once
 #include <cmath>
+#include <limits>
 
 #include "kernels/math.h"
 
@@ -265,7 +266,8 @@ inline double entr(double x) { return is_nan(x) ? x : (x > 0 ? -x * std::log(x) 
 /// sin(pi x) / (pi x).
 inline double sinc(double x) { return x == 0 ? 1 : std::sin(kPi * x) / (kPi * x); }
 
-// ---- orthogonal polynomials by their recurrences (DLMF 18.9.1, table 18.9.1); 0 for n < 0
+// ---- orthogonal polynomials by their recurrences (DLMF 18.9.1, table 18.9.1); 0 for n < 0. Between -1 and 1,
+// Chebyshev polynomials are trigonometric functions (18.5.1 to 18.5.4), which take no time for a high degree.
 
 enum class Polynomial { T, U, V, W, H, He, L, P };
 
@@ -295,6 +297,16 @@ double orthogonal(double x, double degree) {
       break;
   }
   if (n == 0) return before;
+  constexpr double kHigh = 64, kMost = 1 << 24;
+  if (n > kHigh && std::abs(x) < 1) {
+    const double angle = std::acos(x);
+    if constexpr (kind == Polynomial::T) return std::cos(n * angle);
+    if constexpr (kind == Polynomial::U) return std::sin((n + 1) * angle) / std::sin(angle);
+    if constexpr (kind == Polynomial::V) return std::cos((n + 0.5) * angle) / std::cos(angle / 2);
+    if constexpr (kind == Polynomial::W) return std::sin((n + 0.5) * angle) / std::sin(angle / 2);
+  }
+  // Of those that stay finite no one waits for more steps; what they would give is not known.
+  if (n > kMost) return std::numeric_limits<double>::quiet_NaN();
   for (double k = 1; k < n && std::isfinite(now); ++k) {
     double next = 0;
     switch (kind) {

@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/pointwise.h"
 #include "ops/common.h"
+#include "tensor/sizes.h"
 
 namespace rush {
 
@@ -150,6 +151,7 @@ Tensor conv_named_padding(const Tensor& x, const Tensor& w, const Tensor& bias, 
                           Ints dilation, int64_t groups, size_t n, std::string_view name) {
   check(padding == "same" || padding == "valid", "Invalid padding string: '", padding, "'");
   const Dims s = spread(stride, n, "stride"), d = spread(dilation, n, "dilation");
+  check_int32("dilation", d);
   check_weight(w, n, s);
   Dims pads(n, 0), extra(n, 0);
   if (padding == "same") {
@@ -199,6 +201,9 @@ Dtype: any but bool, the same for all. Errors: RuntimeError where shapes, dtypes
           const size_t n = size_t(w.dim()) - 2;
           check(stride.size() == n && padding.size() == n && dilation.size() == n && output_padding.size() == n,
                 "expected ", n, " numbers each for stride, padding, dilation and output_padding");
+          for (const Ints& numbers : {stride, padding, dilation, output_padding})
+            check_int32("among stride, padding, dilation and output_padding", numbers);
+          check_int32("groups", groups);
           check_convolution(x, w, bias, stride, padding, dilation, transposed, groups);
           const Dims sizes = output_sizes(x, w, stride, padding, dilation, transposed, output_padding, groups);
           const Ints space = Ints(sizes).slice(2, n);

@@ -107,6 +107,7 @@ void check_result(const Meta& meta, const Tensor& self) {
 /// Whether the kernel may write straight into `self` while it reads the arguments.
 bool may_write_over(const OpInfo& op, const Value* args, const Tensor& self) {
   return !any_tensor(op, args, [&](const Tensor& t) {
+    if (t.is_meta() && !self.is_meta()) return true;  // has no elements: the result will say so
     return !t.is_same(self) && overlaps(t, self) &&
            !(t.storage_offset() == self.storage_offset() && Ints(t.sizes()) == Ints(self.sizes()) &&
              Ints(t.strides()) == Ints(self.strides()) && t.dtype() == self.dtype());
@@ -134,7 +135,7 @@ void move_window(const OpInfo& op, const Value* args, Tensor& self, bool recorde
 
 void check_devices(const OpInfo& op, const Value* args, Device first) {
   any_tensor(op, args, [&](const Tensor& t) {
-    check(t.device() == first || t.dim() == 0,
+    check(t.device() == first || (t.dim() == 0 && t.is_cpu()),
           "Expected all tensors to be on the same device, but found at least two devices, ", first, " and ", t.device(),
           "!");
     return false;

@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/pointwise.h"
 #include "ops/common.h"
+#include "tensor/sizes.h"
 
 namespace rush {
 
@@ -161,13 +162,12 @@ struct Diagonal {
   int64_t offset;
 };
 /// The window on the diagonal `offset` right of (or, if negative, below) the main one.
-Diagonal diagonal_of(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
+Diagonal diagonal_of(const Tensor& x, int64_t given, int64_t dim1, int64_t dim2) {
   const int64_t a = wrap_dim(dim1, x.dim()), b = wrap_dim(dim2, x.dim());
   check(a != b, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
   Diagonal d{x.sizes(), x.strides(), x.storage_offset()};
-  const int64_t rows = x.sizes()[a], columns = x.sizes()[b];
-  const int64_t length =
-      std::max<int64_t>(offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns), 0);
+  const int64_t rows = x.sizes()[a], columns = x.sizes()[b], offset = std::clamp(given, -rows, columns);
+  const int64_t length = offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns);
   if (length > 0) d.offset += offset >= 0 ? offset * x.strides()[b] : -offset * x.strides()[a];
   const int64_t stride = x.strides()[a] + x.strides()[b];
   for (int64_t k : {std::max(a, b), std::min(a, b)}) {
@@ -191,21 +191,32 @@ Tensor with_window(const Tensor& x, const Tensor& src, Cut&& cut) {
   return out;
 }
 
+/// How many elements of a matrix lie on or below its k-th diagonal.
+__int128 count_below(int64_t rows, int64_t columns, int64_t k) {
+  const int64_t first = std::clamp<int64_t>(-k, 0, rows),
+                full = std::clamp(columns - k, first, rows);  // rows with some, with all
+  return __int128(full - first) * (first + k + 1 + full + k) / 2 + __int128(rows - full) * columns;
+}
+
 Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, OptDType dtype, bool upper) {
   check(rows >= 0, "row must be non-negative, got", rows);
   check(columns >= 0, "col must be non-negative, got", columns);
   const DType t = dtype.value_or(kInt64);
   check(t == kInt64 || t == kInt32, "indices have dtype int32 or int64, got ", t);
-  std::vector<int64_t> r, c;
-  for (int64_t i = 0; i < rows; ++i) {
-    const int64_t edge = std::clamp<int64_t>(upper ? i + offset : i + offset + 1, 0, columns);
-    for (int64_t j = upper ? edge : 0; j < (upper ? columns : edge); ++j) {
-      r.push_back(i);
-      c.push_back(j);
-    }
+  const int64_t k = std::clamp(offset, -rows, columns);
+  const __int128 all = __int128(rows) * columns,
+                 n = upper ? all - count_below(rows, columns, k - 1) : count_below(rows, columns, k);
+  check(n < kMostElements, "a triangle of a ", rows, " x ", columns, " matrix has too many elements");
+  Tensor out = empty({2, int64_t(n)}, kInt64);
+  int64_t *r = out.data<int64_t>(), *c = r + int64_t(n);
+  const int64_t first = upper ? 0 : std::max<int64_t>(-k, 0), last = n == 0  ? 0
+                                                                     : upper ? std::min(rows, columns - k)
+                                                                             : rows;
+  for (int64_t i = first; i < last; ++i) {
+    const int64_t from = upper ? std::max<int64_t>(i + k, 0) : 0, to = upper ? columns : std::min(i + k + 1, columns);
+    r = std::fill_n(r, to - from, i);
+    for (int64_t j = from; j < to; ++j) *c++ = j;
   }
-  Tensor out = empty({2, int64_t(r.size())}, kInt64);
-  std::copy(c.begin(), c.end(), std::copy(r.begin(), r.end(), out.data<int64_t>()));
   return t == kInt64 ? out : cast(out, t);
 }
 
@@ -1023,7 +1034,7 @@ Tensor repeated_positions(const Tensor& repeats, OptInt output_size) {
   int64_t total = 0;
   for (int64_t i = 0; i < counts.numel(); ++i) {
     check(counts.data<int64_t>()[i] >= 0, "repeats can not be negative");
-    total += counts.data<int64_t>()[i];
+    check(!__builtin_add_overflow(total, counts.data<int64_t>()[i], &total), "the sum of repeats overflows");
   }
   check(!output_size || *output_size == total, "allocated size does not match required size: output_size ",
         output_size.value_or(0), " but the repeats sum to ", total);
@@ -1050,6 +1061,7 @@ OP_DEFINE(repeat_interleave){
                 const int64_t times = repeats.item<int64_t>();
                 check(times >= 0,
                       repeats.impl()->wrapped_number ? "Repeats must be non-negative" : "repeats can not be negative");
+                check_int32("repeats", times);
                 check(!output_size || *output_size == n * times, "repeat_interleave: Invalid output_size, expected ",
                       n * times, " but got ", output_size.value_or(0));
                 Dims apart = source.sizes();
@@ -1229,6 +1241,7 @@ OP_DEFINE(diag_embed){{
           check(a != b, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
           check(x.dim() > 0, "diag_embed needs a tensor of at least one dimension");
           Meta meta{x.sizes(), x.dtype()};
+          check(offset > -kMostElements && offset < kMostElements, "diag_embed: offset ", offset, " is too large");
           const int64_t n = x.sizes().back() + std::abs(offset);
           meta.sizes.resize(meta.sizes.size() - 1);
           for (int64_t d : {std::min(a, b), std::max(a, b)}) meta.sizes.insert(size_t(d), n);

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ops/common.h"
+#include "tensor/sizes.h"
 
 namespace rush {
 
@@ -100,7 +101,7 @@ Dims split_sizes(const Tensor& x, int64_t split_size, int64_t dim) {
 std::vector<Tensor> chunks(const Tensor& x, int64_t count, int64_t dim) {
   check(x.dim() > 0, "chunk expects at least a 1-dimensional tensor");
   check(count > 0, "chunk expects `chunks` to be greater than 0, got: ", count);
-  const int64_t n = x.size(dim), size = (n + count - 1) / count;
+  const int64_t n = x.size(dim), size = n / count + (n % count != 0);
   // An empty dimension still gives as many pieces as were asked for.
   return split_with_sizes(x, size == 0 ? Dims(size_t(count), 0) : even_sizes(n, size), dim);
 }
@@ -187,6 +188,7 @@ Tensor pad_by_index(const Tensor& x, Ints pad, std::string_view mode) {
   const int64_t dims = int64_t(pad.size()) / 2;
   const bool known = mode == "reflect" || mode == "replicate" || mode == "circular";
   check<NotImplementedError>(known, "Unrecognised padding mode ", mode);
+  check_int32("pad", pad);
   check<NotImplementedError>(
       dims >= 1 && dims <= 3 && (x.dim() == dims + 1 || x.dim() == dims + 2), "Padding size ", pad.size(),
       " is not supported for ", x.dim(),
@@ -227,6 +229,7 @@ cpu::Sliding sliding(const char* name, int64_t rows, int64_t columns, Ints kerne
     check(list.size() == 2, name, ": expected kernel_size, dilation, padding and stride of 2 numbers, got ", list);
   check(kernel[0] > 0 && kernel[1] > 0, "kernel size should be greater than zero, but got kernel_height: ", kernel[0],
         " kernel_width: ", kernel[1]);
+  for (const Ints& list : {kernel, dilation, padding, stride}) check_int32(name, list);
   check(dilation[0] > 0 && dilation[1] > 0,
         "dilation should be greater than zero, but got dilation_height: ", dilation[0],
         " dilation_width: ", dilation[1]);
@@ -423,6 +426,7 @@ OP_DEFINE(combinations){{
         [](const Tensor& x, int64_t r, bool with_replacement) {
           check(x.dim() == 1, "Expect a 1D vector, but got shape ", x.sizes());
           check(r >= 0, "Expect a non-negative number, but got ", r);
+          check_int32("r", r);
           if (r == 0) return empty({0}, x.dtype(), {}, x.device());
           const int64_t n = x.numel(), step = with_replacement ? 0 : 1;
           std::vector<int64_t> rows;
@@ -605,6 +609,7 @@ OP_DEFINE(unfold){{
           check(size >= 0, "size is ", size, " but must be >= 0");
           check(size <= n, "maximum size for tensor at dimension ", d, " is ", n, " but size is ", size);
           check(step > 0, "step is ", step, " but must be > 0");
+          check_int32("step", step);
           Dims sizes = x.sizes(), strides = x.strides();
           const int64_t stride = x.dim() == 0 ? 1 : strides[d];
           if (x.dim() > 0) {
@@ -763,6 +768,7 @@ OP_DEFINE(repeat){{
         [](const Tensor& x, Ints repeats) {
           check(int64_t(repeats.size()) >= x.dim(),
                 "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
+          check_int32("repeats", repeats);
           const size_t shift = repeats.size() - size_t(x.dim());
           Dims apart, both, result;
           for (size_t i = 0; i < repeats.size(); ++i) {
@@ -963,6 +969,7 @@ first; negative ones cut off.)",
           check(int64_t(pad.size()) <= 2 * x.dim(),
                 "Length of pad should be no more than twice the number of dimensions of the input. Pad length is ",
                 pad.size(), " while the input has ", x.dim(), " dimensions.");
+          check_int32("pad", pad);
           Meta meta{x.sizes(), x.dtype()};
           for (size_t i = 0; i < pad.size() / 2; ++i) {
             int64_t& n = meta.sizes[meta.sizes.size() - 1 - i];
@@ -1009,6 +1016,7 @@ OP_DEFINE(pixel_shuffle){{
           check(x.dim() >= 3, "pixel_shuffle expects input to have at least 3 dimensions, but got input with ", x.dim(),
                 " dimension(s)");
           check(r > 0, "pixel_shuffle expects a positive upscale_factor, but got ", r);
+          check_int32("upscale_factor", r);
           const int64_t c = x.size(-3), h = x.size(-2), w = x.size(-1);
           check(c % (r * r) == 0,
                 "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "

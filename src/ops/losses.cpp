@@ -149,7 +149,7 @@ void check_ctc(const Tensor& log_probs, const Tensor& targets, Ints input_length
   int64_t total = 0, longest = 0;
   for (int64_t n : target_lengths) {
     check(n >= 0, "Expected target_lengths to have value at least 0, but got value ", n);
-    total += n;
+    check(!__builtin_add_overflow(total, n, &total), "the sum of target_lengths overflows");
     longest = std::max(longest, n);
   }
   if (targets.dim() == 1)

@@ -65,6 +65,7 @@ OP_DEFINE(copy){{
         R"(The elements of ``src``, broadcast to the shape and cast to the dtype of self. In place: ``x.copy_(src)``.)",
     .infer =
         [](const Tensor& self, const Tensor& src, bool) {
+          check<NotImplementedError>(!src.is_meta() || self.is_meta(), "Cannot copy out of meta tensor; no data!");
           check(Ints(broadcast(self.sizes(), src.sizes())) == Ints(self.sizes()), "The size of tensor a ", self.sizes(),
                 " must match the size of tensor b ", src.sizes(), ": src does not broadcast to self");
           return like(self);

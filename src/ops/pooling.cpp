@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/pointwise.h"
 #include "ops/common.h"
+#include "tensor/sizes.h"
 
 namespace rush {
 
@@ -13,6 +14,7 @@ constexpr std::string_view kNumbers[] = {"zero", "one", "two", "three"};
 
 /// n numbers from an argument that may be a single one.
 Dims spread(Ints values, size_t n, std::string_view name, std::string_view op) {
+  check_int32(name, values);
   if (values.size() == 1) return Dims(n, values[0]);
   check(values.size() == n, op, ": ", name, " must either be a single int, or a tuple of ", kNumbers[n], " ints");
   return values;

@@ -548,7 +548,12 @@ OP_DEFINE(native_dropout){{
 
 OP_DEFINE(native_dropout_backward){{
     .doc = R"(``grad_output * mask * scale``: the gradient of native_dropout.)",
-    .infer = [](const Tensor& g, const Tensor&, double) { return like(g); },
+    .infer =
+        [](const Tensor& g, const Tensor& mask, double) {
+          check(mask.dtype() == kBool, "Mask should be Bool Scalar Type, got ", scalar_name(mask.dtype()));
+          check(g.sizes() == mask.sizes(), "the mask has shape ", mask.sizes(), ", the gradient ", g.sizes());
+          return like(g);
+        },
     .kernel = {[](Tensor& out, const Tensor& g, const Tensor& mask, double scale) {
                  cpu::dropout_backward(out, g, mask, scale);
                },

@@ -6,6 +6,7 @@
 #include "kernels/cpu/pointwise.h"
 #include "kernels/cpu/selection.h"
 #include "ops/reduce.h"
+#include "tensor/sizes.h"
 
 namespace rush {
 
@@ -877,7 +878,9 @@ With ``weights`` of the same size their sums, in float32 for float32 and else in
                 "bincount only supports 1-d non-negative integral inputs.");
           check(!weights.defined() || (weights.dim() == 1 && weights.numel() == x.numel()),
                 "weights should be 1-d and have the same length as input");
-          const int64_t n = std::max(x.numel() ? amax(x).item<int64_t>() + 1 : 0, minlength);
+          const int64_t top = x.numel() ? amax(x).item<int64_t>() : -1;
+          check(top < kMostElements, "bincount: no tensor has a place for the count of ", top);
+          const int64_t n = std::max(top + 1, minlength);
           const Tensor in = contiguous(cast(x, kInt64));
           if (!weights.defined()) {
             Tensor out = allocate({{n}, kInt64});

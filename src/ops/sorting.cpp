@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/common.h"
+#include "tensor/sizes.h"
 
 namespace rush {
 
@@ -219,6 +220,7 @@ std::vector<Tensor> equal_bins(const Tensor& x, Ints bins, const Range& range) {
   const int64_t dims = points.sizes()[1], n = points.sizes()[0];
   check(int64_t(bins.size()) == dims,
         "histogramdd: The size of bins must be equal to the innermost dimension of the input.");
+  check_int32("bins", bins);
   check(!range || int64_t(range->size()) == 2 * dims, "torch.histogramdd: for a ", dims,
         "-dimensional histogram range should have ", 2 * dims, " elements, but got ", range ? range->size() : 0);
   std::vector<Tensor> edges;

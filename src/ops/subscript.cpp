@@ -29,7 +29,9 @@ Window window(const Tensor& x, Ints steps) {
     w.offset += steps[i + 1] * stride;
     if (steps[i] == kSlice) {
       w.sizes.push_back(steps[i + 2]);
-      w.strides.push_back(steps[i + 3] * stride);
+      // Where no second element is reached, the stride means nothing and a huge step may overflow it.
+      int64_t step;
+      w.strides.push_back(__builtin_mul_overflow(steps[i + 3], stride, &step) ? 0 : step);
     }
   }
   for (; d < size_t(x.dim()); ++d) {

@@ -1,5 +1,6 @@
 // Views: other windows on the same memory. Their gradients put the window's gradient back into the whole.
 #include "ops/common.h"
+#include "tensor/sizes.h"
 
 namespace rush {
 
@@ -55,17 +56,13 @@ Errors: RuntimeError where it would reach outside the storage.)",
           check(size.size() == stride.size(), "mismatch in length of strides and shape: ", size, " and ", stride);
           const int64_t first = offset.value_or(x.storage_offset());
           check(first >= 0, "Tensor: invalid storage offset ", first);
-          int64_t last = first;
-          for (size_t i = 0; i < size.size(); ++i) {
-            check(stride[i] >= 0,
-                  "as_strided: Negative strides are not supported at the moment, got strides: ", stride);
-            check(size[i] >= 0, "Trying to create tensor with negative dimension ", size[i], ": ", size);
-            last += (size[i] - 1) * stride[i];
-          }
-          check(product(size) == 0 || (last + 1) * x.itemsize() <= x.storage()->bytes(), "setStorage: sizes ", size,
-                ", strides ", stride, ", storage offset ", first, ", and itemsize ", x.itemsize(),
-                " requiring a storage size of ", (last + 1) * x.itemsize(), " are out of bounds for storage of size ",
-                x.storage()->bytes());
+          for (int64_t s : stride)
+            check(s >= 0, "as_strided: Negative strides are not supported at the moment, got strides: ", stride);
+          const int64_t needed = extent(size, stride), there = x.storage()->bytes() / x.itemsize();
+          check(needed == 0 || (needed <= there && first <= there - needed), "setStorage: sizes ", size, ", strides ",
+                stride, " and storage offset ", first, " need ", needed,
+                " elements from the offset on, which are out of ", "bounds for storage of size ", x.storage()->bytes(),
+                " and itemsize ", x.itemsize());
           return alias(x, size, stride, first);
         },
     .saves = "self.shape",
@@ -255,9 +252,10 @@ OP_DEFINE(slice){{
           const int64_t d = wrap_dim(dim, x.dim());
           const auto [s, e] = clipped(start, end, x.sizes()[d]);
           Dims sizes = x.sizes(), strides = x.strides();
-          sizes[d] = (e - s + step - 1) / step;
+          sizes[d] = e > s ? (e - s - 1) / step + 1 : 0;
           const int64_t offset = x.storage_offset() + s * strides[d];
-          strides[d] *= step;
+          // The stride means nothing where a single index is left; there a huge step may overflow it.
+          if (__builtin_mul_overflow(strides[d], step, &strides[d])) strides[d] = 0;
           return alias(x, std::move(sizes), std::move(strides), offset);
         },
     .saves = "self.shape",
@@ -278,7 +276,7 @@ OP_DEFINE(narrow){{
           check<IndexError>(start >= -n && start <= n, "start out of range (expected to be in range of [", -n, ", ", n,
                             "], but got ", start, ")");
           const int64_t s = start < 0 ? start + n : start;
-          check(s + length <= n, "start (", s, ") + length (", length, ") exceeds dimension size (", n, ").");
+          check(length <= n - s, "start (", s, ") + length (", length, ") exceeds dimension size (", n, ").");
           return slice(x, dim, s, s + length, 1);
         },
 }};

@@ -1,7 +1,7 @@
 // Arithmetic on sizes and strides: broadcasting, views, memory formats, overlap. No data is touched.
 #include <ostream>
 
-#include "rushlight/tensor.h"
+#include "tensor/sizes.h"
 
 namespace rush {
 
@@ -38,6 +38,18 @@ Dims strides_for(Ints sizes, MemoryFormat format) {
   }
   strides[0] = step;
   return strides;
+}
+
+int64_t extent(Ints sizes, Ints strides) {
+  if (count_elements(sizes) == 0) return 0;
+  int64_t last = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    int64_t step;
+    check(!__builtin_mul_overflow(sizes[i] - 1, strides[i], &step) && !__builtin_add_overflow(last, step, &last) &&
+              last < kMostElements,
+          "Storage size calculation overflowed with sizes=", sizes, " and strides=", strides);
+  }
+  return last + 1;
 }
 
 bool is_dense(Ints sizes, Ints strides) {
@@ -136,7 +148,7 @@ Dims infer_size(Ints shape, int64_t numel) {
       unknown = int64_t(i);
     } else {
       check(shape[i] >= 0, "invalid shape dimension ", shape[i]);
-      known *= shape[i];
+      if (__builtin_mul_overflow(known, shape[i], &known)) known = INT64_MAX;  // no tensor has as many elements
     }
   }
   if (unknown >= 0 && known > 0 && numel % known == 0) {

@@ -4,6 +4,7 @@
 #include "rushlight/allocator.h"
 #include "rushlight/autograd.h"
 #include "rushlight/ops.h"
+#include "tensor/sizes.h"
 
 namespace rush {
 
@@ -21,6 +22,13 @@ const Tensor undefined_tensor;
 namespace {
 constexpr int64_t kHeader = 64;     // what a Storage takes in front of its data, which stays aligned
 constexpr int64_t kMostRoom = 960;  // with it, the largest block that is cut without waste
+
+/// What a storage that has become smaller does in the end: its memory was kept, since tensors may still look at it.
+struct FreeAll {
+  void* data;
+  int64_t bytes;
+  void operator()() const { cpu_free(data, size_t(bytes)); }
+};
 }  // namespace
 
 Ref<Storage> Storage::allocate(int64_t bytes, Device device) {
@@ -69,12 +77,20 @@ void Storage::destroy(Storage* s) {
 }
 
 void Storage::resize(int64_t bytes) {
-  check(!borrowed_, "Trying to resize storage that is not resizable");
-  if (device_.is_cpu()) {
-    void* fresh = bytes > 0 ? cpu_allocate(size_t(bytes)) : nullptr;
-    if (data_ && fresh) std::memcpy(fresh, data_, size_t(std::min(bytes, bytes_)));
-    free_data();
+  const FreeAll* const kept = release_ ? release_->target<FreeAll>() : nullptr;
+  check(!borrowed_ || kept, "Trying to resize storage that is not resizable");
+  const bool here = data_ == reinterpret_cast<std::byte*>(this) + kHeader;
+  const int64_t there = kept ? kept->bytes : here ? room_ : bytes_;
+  if (device_.is_cpu() && bytes > there) {
+    void* fresh = cpu_allocate(size_t(bytes));
+    if (data_) std::memcpy(fresh, data_, size_t(there));
+    kept ? (*release_)() : free_data();
+    release_ = nullptr;
+    borrowed_ = false;
     data_ = fresh;
+  } else if (device_.is_cpu() && bytes < bytes_ && !kept && !here) {
+    release_ = std::make_unique<std::function<void()>>(FreeAll{data_, bytes_});
+    borrowed_ = true;
   }
   bytes_ = bytes;
 }
@@ -95,7 +111,8 @@ void TensorImpl::refresh() {
   contiguous = true;
   for (size_t i = sizes.size(); i-- > 0;) {
     if (sizes[i] != 1 && strides[i] != numel) contiguous = false;
-    numel *= sizes[i];
+    check(!__builtin_mul_overflow(numel, sizes[i], &numel) && numel < kMostElements,
+          "the number of elements overflows with sizes=", sizes);
   }
   if (numel == 0) contiguous = true;
 }
@@ -105,12 +122,7 @@ Tensor allocate(const Meta& meta) {
   impl->dtype = meta.dtype;
   impl->device = meta.device.value_or(kCPU);
   impl->sizes = meta.sizes;
-  int64_t numel = 1;
-  for (int64_t s : meta.sizes) {
-    check(s >= 0, "Trying to create tensor with negative dimension ", s, ": ", meta.sizes);
-    check(!__builtin_mul_overflow(numel, s, &numel) && numel < (int64_t(1) << 58),
-          "Storage size calculation overflowed with sizes=", meta.sizes);
-  }
+  const int64_t numel = count_elements(meta.sizes);
   if (meta.strides) {
     impl->strides = *meta.strides;
     impl->refresh();
@@ -119,11 +131,7 @@ Tensor allocate(const Meta& meta) {
     impl->numel = numel;
   }
   impl->inference = modes().inference;
-  int64_t reach = numel;
-  if (meta.strides && numel > 0) {
-    reach = 1;
-    for (size_t i = 0; i < impl->sizes.size(); ++i) reach += (impl->sizes[i] - 1) * impl->strides[i];
-  }
+  const int64_t reach = meta.strides ? extent(impl->sizes, impl->strides) : numel;
   impl->storage = Storage::allocate(reach * size_of(meta.dtype), impl->device);
   return Tensor(std::move(impl));
 }

@@ -612,9 +612,18 @@ bool is_depthwise(const Convolution& c) {
   return c.groups > 1 && c.in_channels == c.groups && c.out_channels <= 4 * c.groups;
 }
 
+// The result where the source has no elements: there is nothing but padding.
+template <class T>
+void only_bias(const Arguments<T>& a, int64_t channels, int64_t pixels) {
+  T* out = a.out;
+  for (int64_t i = 0; i < a.conv.batch * channels; ++i)
+    out = std::fill_n(out, pixels, a.bias ? a.bias[i % channels] : T(0));
+}
+
 template <class T>
 void forward(const Arguments<T>& a) {
   const Convolution& c = a.conv;
+  if (c.batch * c.in_channels * volume(c.input) == 0) return only_bias(a, c.out_channels, volume(c.output));
   const Gather gather = forward_gather(c);
   const Placement<T> place = placement(a.out, c.out_channels, c.output, {0, 0, 0}, {1, 1, 1}, c.output);
   if (is_depthwise(c)) {
@@ -636,6 +645,7 @@ void forward(const Arguments<T>& a) {
 template <class T>
 void backward_data(const Arguments<T>& a) {
   const Convolution& c = a.conv;
+  if (c.batch * c.out_channels * volume(c.output) == 0) return only_bias(a, c.in_channels, volume(c.input));
   const int64_t in = c.in_channels / c.groups, out = c.out_channels / c.groups, kernel = volume(c.kernel);
   for_each_phase(c, [&](const Extent& phase) {
     const Gather gather = backward_gather(c, phase);

@@ -527,9 +527,10 @@ void search_sorted(Tensor& out, const Tensor& sorted, const Tensor& values, cons
   });
 }
 
-void triangle(Tensor& out, const Tensor& x, int64_t k, bool upper) {
+void triangle(Tensor& out, const Tensor& x, int64_t diagonal, bool upper) {
   if (out.numel() == 0) return;
   const int64_t ndim = x.dim(), rows = x.sizes()[ndim - 2], columns = x.sizes()[ndim - 1];
+  const int64_t k = std::clamp(diagonal, -rows, columns);
   const bool same = out.is_same(x);
   const Ints batch = Ints(out.sizes()).slice(0, size_t(ndim - 2));
   const std::vector<int64_t> from = offsets_of(batch, Ints(x.strides()).slice(0, batch.size()));

@@ -24,13 +24,23 @@ void for_pooled(DType t, F&& f) {
 
 int64_t elements(const Extent& e) { return e[0] * e[1] * e[2]; }
 
+/// Indices come back for the gradient, and who has them may have written to them.
+void check_inside(const Tensor& indices, int64_t size) {
+  const int64_t* at = indices.data<int64_t>();
+  bool outside = false;
+  for (int64_t i = 0; i < indices.numel(); ++i) outside |= uint64_t(at[i]) >= uint64_t(size);
+  check(!outside, "an index is out of range of the ", size, " elements of a plane");
+}
+
 /// The start of each window along one dimension: evenly spaced ones, shifted by the sample.
 std::vector<int64_t> window_starts(double sample, int64_t in, int64_t out, int64_t kernel) {
   std::vector<int64_t> starts(static_cast<size_t>(out));
   if (out <= 0) return starts;
   const double alpha = out > 1 ? double(in - kernel) / double(out - 1) : 0;
-  for (int64_t i = 0; i + 1 < out; ++i)
-    starts[size_t(i)] = int64_t((double(i) + sample) * alpha) - int64_t(sample * alpha);
+  for (int64_t i = 0; i + 1 < out; ++i) {
+    const double at = std::trunc((double(i) + sample) * alpha) - std::trunc(sample * alpha);
+    starts[size_t(i)] = at > 0 ? int64_t(std::min(at, double(in - kernel))) : 0;  // whatever the sample is
+  }
   starts[size_t(out) - 1] = in - kernel;
   return starts;
 }
@@ -103,6 +113,7 @@ void fractional_max_pool(Tensor& values, Tensor& indices, const Pooling& pool, c
 
 void pool_scatter(Tensor& out, const Tensor& x, const Tensor& indices, size_t spatial) {
   const Tensor in = packed(x), at = packed(indices);
+  check_inside(at, elements(spatial_extent(out, spatial)));
   for_floating(x.dtype(), [&]<class T>() {
     max_pool_backward<T>(planes_of(x, spatial), elements(spatial_extent(out, spatial)),
                          elements(spatial_extent(x, spatial)), in.data<T>(), at.data<int64_t>(), out.data<T>());
@@ -126,6 +137,7 @@ void max_unpool(Tensor& out, const Tensor& x, const Tensor& indices, size_t spat
 void pool_gather(Tensor& out, const Tensor& x, const Tensor& indices, size_t spatial) {
   const Tensor in = packed(x), where = packed(indices);
   const int64_t from = elements(spatial_extent(x, spatial)), to = elements(spatial_extent(indices, spatial));
+  check_inside(where, from);
   for_pooled(x.dtype(), [&]<class T>() {
     parallel_for(0, out.numel(), 1 << 14, [&](int64_t lo, int64_t hi) {
       for (int64_t i = lo; i < hi; ++i) out.data<T>()[i] = in.data<T>()[i / to * from + where.data<int64_t>()[i]];

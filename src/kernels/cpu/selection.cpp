@@ -124,7 +124,8 @@ void histc(Tensor& out, const Tensor& x, double low, double high) {
       const double v = double(p[i]);
       if (!(v >= low && v <= high)) continue;
       const int64_t bin = int64_t((v - low) / (high - low) * double(bins));
-      counts[size_t(std::min(bin, bins - 1))] += 1;
+      counts[size_t(std::clamp<int64_t>(bin, 0, bins - 1))] +=
+          1;  // a range of 1e308 and more makes NaN of the quotient
     }
   });
   for_real(out.dtype(), [&]<class T>() {
