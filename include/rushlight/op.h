@@ -198,7 +198,17 @@ using Grads = SmallVector<Tensor, 3>;
 /// Within a vjp: whether the gradient of the i-th tensor argument is wanted, so that it need not be computed.
 bool needs_grad(size_t i);
 
-enum class Autocast : uint8_t { as_input, half, fp32, widest };
+/// What autocast does to an operator's floating-point arguments (float64 aside): nothing, a cast to the shorter type,
+/// to float32, to the widest among them, or an error.
+enum class Autocast : uint8_t { as_input, half, fp32, widest, unsafe };
+/// PyTorch's lists for CUDA and for the CPU differ.
+struct AutocastPolicy {
+  Autocast cuda, cpu;
+  constexpr AutocastPolicy(Autocast both = Autocast::as_input) : cuda(both), cpu(both) {}
+  constexpr AutocastPolicy(Autocast on_cuda, Autocast on_cpu) : cuda(on_cuda), cpu(on_cpu) {}
+};
+constexpr AutocastPolicy on_cuda(Autocast policy) { return {policy, Autocast::as_input}; }
+constexpr AutocastPolicy on_cpu(Autocast policy) { return {Autocast::as_input, policy}; }
 
 struct OpInfo;
 
@@ -215,7 +225,7 @@ struct OpInfo {
   std::array<uint32_t, kMaxArgs> saved_if{};  // argument i is kept only if one of these arguments needs a gradient
   bool view = false, pointwise = false, overwrites = false, in_place = false, has_kernel = false,
        differentiable = false, random = false;
-  Autocast autocast = Autocast::as_input;
+  AutocastPolicy autocast;
   const char* onnx = "";
   std::array<Value, kMaxArgs> defaults{};
 
@@ -288,7 +298,7 @@ struct Def<S, std::index_sequence<I...>> {
   bool in_place = false;
   /// Draws random numbers: not to be called twice for one result.
   bool random = false;
-  Autocast autocast = Autocast::as_input;
+  AutocastPolicy autocast = {};
   /// The ONNX node(s) it exports to, as an expression of the arguments.
   const char* onnx = "";
 };

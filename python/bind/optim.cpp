@@ -57,10 +57,23 @@ PyObject* adam(PyObject*, PyObject* args, PyObject* kwargs) {
   });
 }
 
+PyObject* unscale(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *grads, *found_inf, *inv_scale;
+    if (!PyArg_ParseTuple(args, "OOO:_amp_foreach_non_finite_check_and_unscale_", &grads, &found_inf, &inv_scale))
+      return nullptr;
+    check<TypeError>(is_tensor(found_inf) && is_tensor(inv_scale), "found_inf and inv_scale must be Tensors");
+    optim::unscale(list_from(grads, "grads"), unwrap(found_inf), unwrap(inv_scale));
+    Py_RETURN_NONE;
+  });
+}
+
 PyMethodDef functions[] = {{"_sgd_step", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(sgd)),
                             METH_VARARGS | METH_KEYWORDS, "One step of SGD over lists of tensors."},
                            {"_adam_step", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(adam)),
                             METH_VARARGS | METH_KEYWORDS, "One step of Adam over lists of tensors."},
+                           {"_amp_foreach_non_finite_check_and_unscale_", unscale, METH_VARARGS,
+                            "Multiplies gradients by a factor and notes whether one was inf or nan."},
                            {}};
 
 }  // namespace

@@ -167,5 +167,6 @@ void add_random(PyObject* module);
 void add_optim(PyObject* module);
 void add_serialize(PyObject* module);
 void add_tools(PyObject* module);
+void add_autocast(PyObject* module);
 
 }  // namespace rush::python

@@ -285,6 +285,7 @@ Source: He et al. 2015, arXiv:1502.01852.)",
           if (x.dim() >= 2) sizes[1] = weight.numel();
           return prelu_kernel(x, view(weight, sizes));
         },
+    .autocast = on_cuda(Autocast::half),
     .onnx = "PRelu(self, weight)",
 }};
 
@@ -325,6 +326,7 @@ Source: Dugas et al. 2001.)",
     .saves = "input",
     .vjp = [](const Tensor& g, const Tensor&, const Tensor& x, Scalar beta,
               Scalar threshold) { return Grads{softplus_backward(g, x, beta, threshold)}; },
+    .autocast = on_cuda(Autocast::fp32),
     .onnx = "Softplus(input)",
 }};
 

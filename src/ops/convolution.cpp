@@ -319,6 +319,7 @@ Shape: input (t, n, c), weight (kernel, c, out), bias (out); the result is (t + 
           check(bias.dim() == 1, "Bias must be 1-D");
           return permute(conv1d(permute(x, {1, 2, 0}), permute(w, {2, 1, 0}), bias, Ints({1}), Ints({pad})), {2, 0, 1});
         },
+    .autocast = Autocast::half,
 }};
 
 }  // namespace rush

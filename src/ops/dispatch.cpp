@@ -1,5 +1,6 @@
 // The front door: every call of every operator, in its plain, in-place and out= forms. Recording is decided here.
 #include "autograd/op_node.h"
+#include "rushlight/autocast.h"
 #include "rushlight/autograd.h"
 #include "rushlight/ops.h"
 
@@ -192,6 +193,8 @@ void raise_no_kernel(const OpInfo& op, Device device) {
 
 void dispatch(const OpInfo& op, const Value* args, Results& out) {
   named(op, [&] {
+    if (modes().autocast && autocast::run(op, args, out)) [[unlikely]]
+      return;
     if (!grad_enabled() || !any_requires_grad(op, args)) {
       run(op, args, out);
     } else if (op.vjp) {
@@ -206,6 +209,7 @@ void dispatch(const OpInfo& op, const Value* args, Results& out) {
 }
 
 void dispatch_in_place(const OpInfo& op, const Value* args) {
+  const NoAutocast as_they_are;  // the result goes into a tensor whose dtype stands
   named(op, [&] {
     Tensor self = args[0].tensor();
     const bool recorded = grad_enabled() && op.differentiable && any_requires_grad(op, args);

@@ -87,7 +87,7 @@ OP_DEFINE(exp){{
     .saves = "result",
     .vjp = [](const Tensor& g, const Tensor& y, const Tensor&) { return Grads{g * conjugate(y)}; },
     .pointwise = true,
-    .autocast = Autocast::fp32,
+    .autocast = on_cuda(Autocast::fp32),
     .onnx = "Exp(self)",
 }};
 
@@ -107,7 +107,7 @@ OP_DEFINE(expm1){{
     .saves = "result",
     .vjp = [](const Tensor& g, const Tensor& y, const Tensor&) { return Grads{g * (conjugate(y) + 1)}; },
     .pointwise = true,
-    .autocast = Autocast::fp32,
+    .autocast = on_cuda(Autocast::fp32),
 }};
 
 OP_DEFINE(log){{
@@ -117,7 +117,7 @@ OP_DEFINE(log){{
     .saves = "self",
     .vjp = [](const Tensor& g, const Tensor&, const Tensor& x) { return Grads{g / conjugate(x)}; },
     .pointwise = true,
-    .autocast = Autocast::fp32,
+    .autocast = on_cuda(Autocast::fp32),
     .onnx = "Log(self)",
 }};
 
@@ -128,7 +128,7 @@ OP_DEFINE(log2){{
     .saves = "self",
     .vjp = [](const Tensor& g, const Tensor&, const Tensor& x) { return Grads{g / (conjugate(x) * kLn2)}; },
     .pointwise = true,
-    .autocast = Autocast::fp32,
+    .autocast = on_cuda(Autocast::fp32),
 }};
 
 OP_DEFINE(log10){{
@@ -138,7 +138,7 @@ OP_DEFINE(log10){{
     .saves = "self",
     .vjp = [](const Tensor& g, const Tensor&, const Tensor& x) { return Grads{g / (conjugate(x) * kLn10)}; },
     .pointwise = true,
-    .autocast = Autocast::fp32,
+    .autocast = on_cuda(Autocast::fp32),
 }};
 
 OP_DEFINE(log1p){{
@@ -148,7 +148,7 @@ OP_DEFINE(log1p){{
     .saves = "self",
     .vjp = [](const Tensor& g, const Tensor&, const Tensor& x) { return Grads{g / (conjugate(x) + 1)}; },
     .pointwise = true,
-    .autocast = Autocast::fp32,
+    .autocast = on_cuda(Autocast::fp32),
 }};
 
 OP_DEFINE(sqrt){{
@@ -168,7 +168,7 @@ OP_DEFINE(rsqrt){{
     .saves = "result",
     .vjp = [](const Tensor& g, const Tensor& y, const Tensor&) { return Grads{-0.5 * g * conjugate(y * y * y)}; },
     .pointwise = true,
-    .autocast = Autocast::fp32,
+    .autocast = on_cuda(Autocast::fp32),
 }};
 
 OP_DEFINE(sin){{
@@ -198,7 +198,7 @@ OP_DEFINE(tan){{
     .saves = "result",
     .vjp = [](const Tensor& g, const Tensor& y, const Tensor&) { return Grads{g * conjugate(1 + y * y)}; },
     .pointwise = true,
-    .autocast = Autocast::fp32,
+    .autocast = on_cuda(Autocast::fp32),
     .onnx = "Tan(self)",
 }};
 
@@ -209,7 +209,7 @@ OP_DEFINE(asin){{
     .saves = "self",
     .vjp = [](const Tensor& g, const Tensor&, const Tensor& x) { return Grads{g * conjugate(rsqrt(1 - x * x))}; },
     .pointwise = true,
-    .autocast = Autocast::fp32,
+    .autocast = on_cuda(Autocast::fp32),
     .onnx = "Asin(self)",
 }};
 
@@ -220,7 +220,7 @@ OP_DEFINE(acos){{
     .saves = "self",
     .vjp = [](const Tensor& g, const Tensor&, const Tensor& x) { return Grads{-(g * conjugate(rsqrt(1 - x * x)))}; },
     .pointwise = true,
-    .autocast = Autocast::fp32,
+    .autocast = on_cuda(Autocast::fp32),
     .onnx = "Acos(self)",
 }};
 
@@ -241,7 +241,7 @@ OP_DEFINE(sinh){{
     .saves = "self",
     .vjp = [](const Tensor& g, const Tensor&, const Tensor& x) { return Grads{g * conjugate(cosh(x))}; },
     .pointwise = true,
-    .autocast = Autocast::fp32,
+    .autocast = on_cuda(Autocast::fp32),
     .onnx = "Sinh(self)",
 }};
 
@@ -252,7 +252,7 @@ OP_DEFINE(cosh){{
     .saves = "self",
     .vjp = [](const Tensor& g, const Tensor&, const Tensor& x) { return Grads{g * conjugate(sinh(x))}; },
     .pointwise = true,
-    .autocast = Autocast::fp32,
+    .autocast = on_cuda(Autocast::fp32),
     .onnx = "Cosh(self)",
 }};
 
@@ -362,12 +362,14 @@ OP_DEFINE(arccos){{
     .doc = R"(Another name of acos.)",
     .composite = [](const Tensor& x) { return acos(x); },
     .in_place = true,
+    .autocast = on_cuda(Autocast::fp32),
 }};
 
 OP_DEFINE(arcsin){{
     .doc = R"(Another name of asin.)",
     .composite = [](const Tensor& x) { return asin(x); },
     .in_place = true,
+    .autocast = on_cuda(Autocast::fp32),
 }};
 
 OP_DEFINE(arctan){{
@@ -479,7 +481,7 @@ OP_DEFINE(atan2){{
           return Grads{k * b, k * -a};
         },
     .pointwise = true,
-    .autocast = Autocast::fp32,
+    .autocast = on_cuda(Autocast::widest),
 }};
 
 OP_DEFINE(arctan2){{
@@ -502,7 +504,6 @@ OP_DEFINE(hypot){{
           return Grads{g * (a / y), g * (b / y)};
         },
     .pointwise = true,
-    .autocast = Autocast::widest,
 }};
 
 OP_DEFINE(copysign){{
@@ -515,7 +516,6 @@ OP_DEFINE(copysign){{
           return Grads{where(eq(a, 0), zeros({}, g.dtype()), g * (y / a)), zeros_like(g)};
         },
     .pointwise = true,
-    .autocast = Autocast::widest,
 }};
 
 OP_DEFINE(nextafter){{
@@ -547,7 +547,6 @@ OP_DEFINE(logaddexp){{
           return Grads{g * conjugate(exp(a - y)), g * conjugate(exp(b - y))};
         },
     .pointwise = true,
-    .autocast = Autocast::widest,
 }};
 
 OP_DEFINE(logaddexp2){{
@@ -564,7 +563,6 @@ OP_DEFINE(logaddexp2){{
           return Grads{g * exp2(a - y), g * exp2(b - y)};
         },
     .pointwise = true,
-    .autocast = Autocast::widest,
 }};
 
 OP_DEFINE(xlogy){{
@@ -580,7 +578,6 @@ OP_DEFINE(xlogy){{
                            return Grads{ga, needs_grad(1) ? g * (a / b) : Tensor()};
                          },
                      .pointwise = true,
-                     .autocast = Autocast::widest,
                  },
                  {
                      .doc = R"(The same for a number.)",

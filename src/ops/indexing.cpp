@@ -282,6 +282,7 @@ Errors: IndexError as ``index``; RuntimeError where values does not broadcast or
           return grads;
         },
     .overwrites = true,
+    .autocast = on_cuda(Autocast::widest),
 }};
 
 // ---- slices at an index of one dimension ----
@@ -408,6 +409,7 @@ shape or dtype.)",
                        needs_grad(2) ? reshape(index_select(g, dim, index), source.sizes()) : Tensor()};
         },
     .overwrites = true,
+    .autocast = on_cpu(Autocast::widest),
 }};
 
 OP_DEFINE(index_fill){{
@@ -622,6 +624,7 @@ OP_DEFINE(scatter_add){{
           return Grads{g, Tensor(), needs_grad(2) ? gather(g, dim, index) : Tensor()};
         },
     .overwrites = true,
+    .autocast = on_cuda(Autocast::widest),
 }};
 
 OP_DEFINE(scatter_reduce){{
@@ -1277,6 +1280,7 @@ OP_DEFINE(trace){{
           check<NotImplementedError>(x.dtype() != kBool, "\"trace\" not implemented for 'Bool'");
           return sum(diagonal(x));
         },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 // ---- views, written to in a copy ----

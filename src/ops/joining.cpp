@@ -276,7 +276,7 @@ Errors: RuntimeError where sizes differ in another dimension, for 0-dim tensors;
           }
           return grads;
         },
-    .autocast = Autocast::widest,
+    .autocast = on_cpu(Autocast::widest),
     .onnx = "Concat(tensors, axis=dim)",
 }};
 
@@ -316,7 +316,7 @@ Shape: all equal. Dtype: promoted. Errors: RuntimeError where sizes differ or th
             if (needs_grad(i)) grads[i] = select(g, dim, int64_t(i));
           return grads;
         },
-    .autocast = Autocast::widest,
+    .autocast = on_cpu(Autocast::widest),
 }};
 
 OP_DEFINE(hstack){{

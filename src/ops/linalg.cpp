@@ -227,6 +227,7 @@ Shape: A (..., n, n); inverse (..., n, n), info (...), int32. Errors: with ``che
           const Tensor r = adjoint(results[0]);
           return Grads{-matmul(r, matmul(g[0], r))};
         },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(linalg_inv){{
@@ -234,6 +235,7 @@ OP_DEFINE(linalg_inv){{
 
 Shape: A (..., n, n); the result is the same. Errors: LinAlgError for a singular matrix.)",
     .composite = [](const Tensor& a) { return linalg_inv_ex(a, true)[0]; },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(matrix_inverse){{
@@ -289,6 +291,7 @@ OP_DEFINE(linalg_solve){{
 Shape: A (..., n, n), B (..., n, k) or a batch of vectors (..., n). Errors: LinAlgError for a singular matrix; RuntimeError
 where shapes or dtypes do not fit.)",
     .composite = [](const Tensor& a, const Tensor& b, bool left) { return linalg_solve_ex(a, b, left, true)[0]; },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(triangular){{
@@ -337,6 +340,7 @@ OP_DEFINE(triangular_solve){{
           const Tensor x = linalg_solve_triangular(transpose ? swapped(aa) : aa, bb, upper != transpose, true, unit);
           return std::array{x, clone(aa)};
         },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 // ---- Cholesky ----
@@ -367,6 +371,7 @@ Shape: A (..., n, n), Hermitian; one triangle is read. Errors: with ``check_erro
           const Tensor left = triangular(lh, middle, true, true, false);
           return Grads{triangular(l, left, false, false, false) * Tensor(0.5)};
         },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(linalg_cholesky){{
@@ -374,11 +379,13 @@ OP_DEFINE(linalg_cholesky){{
 
 Shape: A (..., n, n). Errors: LinAlgError where A is not positive-definite.)",
     .composite = [](const Tensor& a, bool upper) { return linalg_cholesky_ex(a, upper, true)[0]; },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(cholesky){{
     .doc = R"(Another name of linalg.cholesky.)",
     .composite = [](const Tensor& a, bool upper) { return linalg_cholesky_ex(a, upper, true)[0]; },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(cholesky_solve){{
@@ -398,6 +405,7 @@ OP_DEFINE(cholesky_solve){{
           const Tensor ga = twice_hermitian(matmul(gb, adjoint(x)));
           return Grads{gb, -(upper ? matmul(l, ga) : matmul(ga, l))};
         },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(cholesky_inverse){{
@@ -408,6 +416,7 @@ OP_DEFINE(cholesky_inverse){{
           const Tensor one = expand(eye(l.size(-1), l.size(-1), l.dtype(), {}, l.device()), l.sizes());
           return cholesky_solve(one, l, upper);
         },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 // ---- QR ----
@@ -448,6 +457,7 @@ Shape: A (..., m, n); with k = min(m, n), Q (..., m, k) and R (..., k, n). ``mod
           const auto thin = [](const Tensor& gq, const Tensor& gr, const Tensor& q, const Tensor& r) {
             const Tensor middle = mirrored(matmul(r, adjoint(gr)) - matmul(adjoint(gq), q));
             return triangular(adjoint(r), gq + matmul(q, middle), false, false, false);
+    .autocast = on_cpu(Autocast::fp32),
           };
           if (n == k) return Grads{thin(gq, gr, q, r)};
           // A = [X Y] = Q [U V]: X = Q U as above, where Q also shares in the gradient of Y = Q V
@@ -470,6 +480,7 @@ factors tau. Has no gradient.)",
                             Meta{with(batch_of(a), {std::min(a.size(-2), a.size(-1))}), a.dtype()}};
         },
     .kernel = {cpu::geqrf, nullptr},
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 namespace {
@@ -511,11 +522,13 @@ Shape: A (..., m, n) with m >= n, tau (..., k) with k <= n; the result is (..., 
           if (tau.size(-1) == 0) return identity_for(a);
           return reflect(a, tau, expand(eye(a.size(-2), a.size(-1), a.dtype(), {}, a.device()), a.sizes()), false);
         },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(orgqr){{
     .doc = R"(Another name of linalg.householder_product.)",
     .composite = [](const Tensor& a, const Tensor& tau) { return linalg_householder_product(a, tau); },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(ormqr){{
@@ -548,6 +561,7 @@ right unless ``left``.)",
           if (left) return reflect(a, tau, other, transpose);
           return adjoint(reflect(a, tau, adjoint(other), !transpose));  // C Q = (Q^H C^H)^H
         },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 // ---- LU ----
@@ -686,6 +700,7 @@ OP_DEFINE(linalg_lu_solve){{
 OP_DEFINE(lu_solve){{
     .doc = R"(The solution X of A X = self from lu_factor's results.)",
     .composite = [](const Tensor& b, const Tensor& lu, const Tensor& pivots) { return linalg_lu_solve(lu, pivots, b); },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 // ---- eigenvalues ----
@@ -717,6 +732,7 @@ Errors: RuntimeError where A is not square; LinAlgError where the iteration does
           if (g[0].defined()) middle = middle + diag_embed(g[0]);
           return Grads{matmul(v, matmul(middle, vh))};
         },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(linalg_eigvalsh){{
@@ -736,6 +752,7 @@ OP_DEFINE(linalg_eigvalsh){{
           const Tensor v = linalg_eigh(a, uplo)[1];
           return Grads{matmul(scale_columns(v, g), adjoint(v))};
         },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(linalg_eig){{
@@ -764,6 +781,7 @@ eigenvalues. Errors: RuntimeError where A is not square.)",
           if (g[0].defined()) middle = middle.defined() ? middle + diag_embed(g[0]) : diag_embed(g[0]);
           return Grads{matmul(linalg_solve(vh, middle), vh)};
         },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(linalg_eigvals){{
@@ -781,6 +799,7 @@ OP_DEFINE(linalg_eigvals){{
           const Tensor vh = adjoint(linalg_eig(a)[1]);
           return Grads{matmul(linalg_solve(vh, diag_embed(g)), vh)};
         },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 // ---- singular values ----
@@ -843,6 +862,7 @@ Errors: LinAlgError for NaN or infinity.)",
           if (n > k && gvh.defined()) ga = ga + matmul(u, (gvh - matmul(matmul(gvh, v), vh)) / unsqueeze(s, -1));
           return Grads{ga};
         },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(linalg_svdvals){{
@@ -866,6 +886,7 @@ Shape: A (..., m, n); the result is (..., min(m, n)), real.)",
           const auto [u, s, vh] = linalg_svd(a, false);
           return Grads{matmul(scale_columns(u, g), vh)};
         },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(svd){{
@@ -882,6 +903,7 @@ OP_DEFINE(svd){{
           return std::array{zeros(with(batch, {m, m}), a.dtype()), linalg_svdvals(a),
                             zeros(with(batch, {n, n}), a.dtype())};
         },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 namespace {
@@ -988,6 +1010,7 @@ Singular values up to max(atol, rtol * the largest) count as zero; rtol is eps *
 OP_DEFINE(pinverse){{
     .doc = R"(linalg.pinv with another default for rcond.)",
     .composite = [](const Tensor& a, double rcond) { return pinv_of(a, Tensor(0.0), Tensor(rcond), false); },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(linalg_matrix_rank){
@@ -996,11 +1019,13 @@ OP_DEFINE(linalg_matrix_rank){
             R"(The number of singular values (or eigenvalues, if ``hermitian``) above max(atol, rtol * the largest), int64.)",
         .composite = [](const Tensor& a, const Tensor& atol, const Tensor& rtol,
                         bool hermitian) { return rank_of(a, atol, rtol, hermitian); },
+        .autocast = on_cpu(Autocast::fp32),
     },
     {
         .doc = R"(``tol`` is the older name of atol, here with an rtol of zero.)",
         .composite = [](const Tensor& a, const Tensor& tol,
                         bool hermitian) { return rank_of(a, tol, Tensor(0.0), hermitian); },
+        .autocast = on_cpu(Autocast::fp32),
     }};
 
 // ---- norms ----
@@ -1081,6 +1106,7 @@ Errors: RuntimeError for another ``ord``.)",
             [](const Tensor& a, Scalar ord, Ints dim, bool keepdim, OptDType dtype) {
               return matrix_norm_by_order(a, ord, dim, keepdim, dtype, "linalg.matrix_norm");
             },
+        .autocast = on_cuda(Autocast::fp32),
     },
     {
         .doc = R"(``ord`` "fro" is the root of the sum of squares, "nuc" the sum of the singular values.)",
@@ -1088,6 +1114,7 @@ Errors: RuntimeError for another ``ord``.)",
             [](const Tensor& a, std::string_view ord, Ints dim, bool keepdim, OptDType dtype) {
               return matrix_norm_by_name(a, ord, dim, keepdim, dtype, "linalg.matrix_norm");
             },
+        .autocast = on_cuda(Autocast::fp32),
     }};
 
 OP_DEFINE(linalg_norm){
@@ -1139,6 +1166,7 @@ singular value, -2 the reverse. inf for a singular matrix.)",
               const Tensor safe = where(bad, Tensor(std::numeric_limits<double>::infinity()), inverse);
               return linalg_matrix_norm(a, *p, Ints({-2, -1})) * linalg_matrix_norm(safe, *p, Ints({-2, -1}));
             },
+        .autocast = on_cpu(Autocast::fp32),
     },
     {
         .doc = R"(The condition number by the norm "fro" or "nuc".)",
@@ -1157,6 +1185,7 @@ singular value, -2 the reverse. inf for a singular matrix.)",
               const Tensor safe = where(bad, Tensor(std::numeric_limits<double>::infinity()), inverse);
               return linalg_matrix_norm(a, p) * linalg_matrix_norm(safe, p);
             },
+        .autocast = on_cpu(Autocast::fp32),
     }};
 
 // ---- powers, exponential ----
@@ -1266,6 +1295,7 @@ Shape: A (..., m, n), B (..., m, k) or (..., m). Errors: RuntimeError where shap
           }
           return std::array{vector ? squeeze(x, Ints({-1})) : x, residuals, rank, values};
         },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(linalg_ldl_factor_ex){{
@@ -1337,6 +1367,7 @@ Errors: RuntimeError where the two groups of dimensions differ in size; LinAlgEr
           for (int64_t s : first) sizes.push_back(s);
           return reshape(linalg_inv(reshape(a, {product(first), product(last)})), sizes);
         },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(linalg_tensorsolve){{
@@ -1363,6 +1394,7 @@ Errors: RuntimeError where sizes do not fit.)",
           const Dims sizes = rest;
           return reshape(linalg_solve(reshape(moved, {b.numel(), product(rest)}), reshape(b, {-1})), sizes);
         },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(linalg_vander){{

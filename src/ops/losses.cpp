@@ -364,6 +364,7 @@ Errors: RuntimeError where an input is not between 0 and 1.)",
           const Tensor losses = bernoulli_losses(input, target);
           return reduced(weight.defined() ? losses * weight : losses, reduction);
         },
+    .autocast = {Autocast::unsafe, Autocast::fp32},
 }};
 
 OP_DEFINE(binary_cross_entropy_with_logits){{
@@ -575,6 +576,7 @@ Source: Graves et al. 2006, Connectionist temporal classification, ICML.)",
               return ctc_loss(log_probs, targets, Ints(lengths_of(input_lengths)), Ints(lengths_of(target_lengths)),
                               blank, reduction, zero_infinity);
             },
+        .autocast = on_cpu(Autocast::fp32),
     },
     {
         .doc = R"(The same with lengths as integers.)",
@@ -596,6 +598,7 @@ Source: Graves et al. 2006, Connectionist temporal classification, ICML.)",
               if (reduction == "sum") return sum(losses);
               return batched ? losses : select(losses, 0, 0);
             },
+        .autocast = on_cpu(Autocast::fp32),
     }};
 
 }  // namespace rush

@@ -182,7 +182,7 @@ Errors: RuntimeError where shapes or dtypes do not fit.)",
         [](const Tensor& g, const Tensor&, const Tensor& a, const Tensor& v) {
           return Grads{needs_grad(0) ? outer(g, conj(v)) : Tensor(), needs_grad(1) ? mv(adjoint(a), g) : Tensor()};
         },
-    .autocast = Autocast::half,
+    .autocast = on_cuda(Autocast::half),
     .onnx = "MatMul(self, vec)",
 }};
 
@@ -205,7 +205,7 @@ Errors: RuntimeError where shapes or dtypes differ.)",
         [](const Tensor& g, const Tensor&, const Tensor& a, const Tensor& b) {
           return Grads{needs_grad(0) ? g * conj(b) : Tensor(), needs_grad(1) ? g * conj(a) : Tensor()};
         },
-    .autocast = Autocast::half,
+    .autocast = on_cuda(Autocast::widest),
 }};
 
 OP_DEFINE(vdot){{
@@ -217,6 +217,7 @@ Shape: both (n); the result is (). Errors: RuntimeError where shapes or dtypes d
           check_vectors(a, b);
           return dot(conj(a), b);
         },
+    .autocast = on_cuda(Autocast::widest),
 }};
 
 OP_DEFINE(matmul){{
@@ -254,6 +255,7 @@ Errors: RuntimeError where shapes or dtypes do not fit, or for a 0-dim tensor.)"
             sizes.push_back(matrix[1]);
             const Tensor whole = Ints(x.sizes()) == Ints(sizes) ? x : expand(x, sizes);
             return whole.dim() == 3 ? whole : reshape(whole, {count, matrix[0], matrix[1]});
+    .autocast = Autocast::half,
           };
           const Tensor result = bmm(batched(left, last_a), batched(right, last_b));
           if (da > 1) batch.push_back(last_a[0]);
@@ -361,6 +363,7 @@ Errors: RuntimeError where shapes do not fit.)",
           sizes.push_back(o);
           return reshape(y, sizes);
         },
+    .autocast = on_cuda(Autocast::widest),
 }};
 
 OP_DEFINE(addmm){{
@@ -428,7 +431,7 @@ Errors: RuntimeError where shapes or dtypes do not fit.)",
                        needs_grad(2) ? scaled(mv(adjoint(a), g), alpha) : Tensor()};
         },
     .in_place = true,
-    .autocast = Autocast::half,
+    .autocast = on_cuda(Autocast::half),
 }};
 
 OP_DEFINE(addr){{
@@ -453,7 +456,7 @@ Errors: RuntimeError where shapes do not fit.)",
           return add(product, beta == Scalar(1) ? self : self * Tensor(beta));
         },
     .in_place = true,
-    .autocast = Autocast::half,
+    .autocast = on_cuda(Autocast::half),
 }};
 
 OP_DEFINE(addbmm){{
@@ -469,6 +472,7 @@ Errors: RuntimeError where shapes or dtypes do not fit.)",
           return addmm(self, reshape(permute(a, {1, 0, 2}), {m, k}), reshape(b, {k, n}), beta, alpha);
         },
     .in_place = true,
+    .autocast = Autocast::half,
 }};
 
 OP_DEFINE(baddbmm){{
@@ -582,6 +586,7 @@ Errors: RuntimeError where paired dimensions differ in size.)",
           int64_t m = 1, n = 1;
           const auto contains = [](const Dims& dims, int64_t d) {
             return std::find(dims.begin(), dims.end(), d) != dims.end();
+    .autocast = on_cuda(Autocast::widest),
           };
           for (int64_t d = 0; d < a.dim(); ++d)
             if (!contains(da, d)) order_a.push_back(d), sizes.push_back(a.sizes()[d]), m *= a.sizes()[d];
@@ -650,6 +655,7 @@ Errors: RuntimeError for fewer than two tensors or where shapes do not fit.)",
           if (row) result = squeeze(result, 0);
           return result;
         },
+    .autocast = on_cuda(Autocast::half),
 }};
 
 OP_DEFINE(linalg_vecdot){{
@@ -665,6 +671,7 @@ Shape: the broadcast shape without ``dim``. Errors: RuntimeError where shapes or
           if (x.dim() == 1 && y.dim() == 1 && x.size(0) == y.size(0)) return vdot(x, y);
           return sum(conj(x) * y, Ints(dim));
         },
+    .autocast = Autocast::half,
 }};
 
 OP_DEFINE(linalg_cross){{
@@ -704,6 +711,7 @@ Errors: RuntimeError where there is no such dimension or the shapes do not broad
           }
           return linalg_cross(a, b, *dim);
         },
+    .autocast = on_cuda(Autocast::widest),
 }};
 
 namespace {
@@ -867,6 +875,7 @@ Errors: RuntimeError where the equation is malformed or sizes do not fit.)",
               own[p] = dim;
               sizes[p] = x.sizes()[dim];
               strides[p] += x.strides()[dim];
+    .autocast = on_cuda(Autocast::half),
             };
             for (int l : labels) {
               if (l == kEllipsis)
@@ -943,6 +952,7 @@ Errors: RuntimeError where shapes or dtypes do not fit or p is negative.)",
                    sizes.push_back(x.size(-2));
                    sizes.push_back(x.size(-1));
                    return reshape(expand(x, sizes), {product(batch), x.size(-2), x.size(-1)});
+    .autocast = Autocast::fp32,
                  };
                  cpu::cdist(out, whole(a), whole(b), p);
                },
@@ -969,7 +979,6 @@ Errors: RuntimeError where shapes or dtypes do not fit or p is negative.)",
           const Tensor pairs = unsqueeze(g, -1) * slope;
           return Grads{sum(pairs, Ints({-2})), -sum(pairs, Ints({-3}))};
         },
-    .autocast = Autocast::fp32,
 }};
 
 }  // namespace rush

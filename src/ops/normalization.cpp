@@ -284,7 +284,7 @@ Errors: RuntimeError where the trailing dimensions of input are not S.
 Source: Ba, Kiros and Hinton 2016, arXiv:1607.06450, eq. 3 and 4.)",
     .composite = [](const Tensor& x, Ints shape, const Tensor& w, const Tensor& b, double eps,
                     bool) { return layer_norm_of(x, shape, w, b, eps)[0]; },
-    .autocast = Autocast::fp32,
+    .autocast = on_cuda(Autocast::fp32),
     .onnx = "LayerNormalization(input, weight, bias, axis=-len(normalized_shape), epsilon=eps)",
 }};
 
@@ -354,7 +354,7 @@ Shape: input (*, S), weight (S) or None; the result is (*, S). Source: Zhang and
           if (x.is_complex()) return times(x / sqrt(mean(x * x, OptInts(dims), true) + e), w);
           return rms_norm_of(x, shape, w, e)[0];
         },
-    .autocast = Autocast::fp32,
+    .autocast = on_cuda(Autocast::fp32),
 }};
 
 OP_DEFINE(rms_norm_of){{
@@ -392,7 +392,7 @@ Shape: input (N, C, *) with C divisible by ``num_groups``, weight and bias (C) o
 Source: Wu and He 2018, arXiv:1803.08494.)",
     .composite = [](const Tensor& x, int64_t groups, const Tensor& w, const Tensor& b, double eps,
                     bool) { return group_norm_of(x, groups, w, b, eps)[0]; },
-    .autocast = Autocast::fp32,
+    .autocast = on_cuda(Autocast::fp32),
 }};
 
 OP_DEFINE(group_norm_of){{
@@ -539,6 +539,7 @@ OP_DEFINE(native_layer_norm){{
           const auto [y, m, r] = layer_norm_of(x, shape, w, b, eps);
           return three(y, native_statistics(m, x, w), native_statistics(r, x, w));
         },
+    .autocast = on_cuda(Autocast::fp32),
 }};
 
 OP_DEFINE(native_group_norm){{
@@ -577,6 +578,7 @@ OP_DEFINE(cosine_similarity){{
           const Tensor x = expand(cast(a, t), sizes), y = expand(cast(b, t), sizes);
           const auto size = [&](const Tensor& v) {
             return maximum(linalg_vector_norm(v, 2, Ints({dim})), Tensor(eps));
+    .autocast = on_cuda(Autocast::fp32),
           };
           return sum(x * y, Ints({dim})) / (size(x) * size(y));
         },

@@ -37,7 +37,6 @@ OP_DEFINE(add){{
           return Grads{g, !needs_grad(1) ? Tensor() : is_one(alpha) ? g : g * Tensor(alpha)};
         },
     .pointwise = true,
-    .autocast = Autocast::widest,
     .onnx = "Add(self, Mul(other, alpha))",
 }};
 
@@ -51,7 +50,6 @@ OP_DEFINE(mul){{
           return Grads{needs_grad(0) ? g * conjugate(b) : Tensor(), needs_grad(1) ? g * conjugate(a) : Tensor()};
         },
     .pointwise = true,
-    .autocast = Autocast::widest,
     .onnx = "Mul(self, other)",
 }};
 
@@ -74,7 +72,6 @@ OP_DEFINE(sub){{
           return Grads{g, !needs_grad(1) ? Tensor() : is_one(alpha) ? -g : -(g * Tensor(alpha))};
         },
     .pointwise = true,
-    .autocast = Autocast::widest,
     .onnx = "Sub(self, Mul(other, alpha))",
 }};
 
@@ -99,7 +96,6 @@ keeps integer dtypes, else integers become floats.)",
           return Grads{ga, needs_grad(1) ? -(ga * conjugate(a / b)) : Tensor()};
         },
     .pointwise = true,
-    .autocast = Autocast::widest,
     .onnx = "Div(self, other)",
 }};
 
@@ -210,7 +206,6 @@ OP_DEFINE(remainder){{
           return Grads{g, needs_grad(1) ? -(g * div(a, b, "floor")) : Tensor()};
         },
     .pointwise = true,
-    .autocast = Autocast::widest,
 }};
 
 OP_DEFINE(fmod){{
@@ -223,7 +218,6 @@ OP_DEFINE(fmod){{
           return Grads{g, needs_grad(1) ? -(g * div(a, b, "trunc")) : Tensor()};
         },
     .pointwise = true,
-    .autocast = Autocast::widest,
 }};
 
 OP_DEFINE(pow){{
@@ -258,12 +252,12 @@ OP_DEFINE(pow){{
                          return Grads{ga, gb};
                        },
                    .pointwise = true,
-                   .autocast = Autocast::fp32,
                    .onnx = "Pow(self, exponent)",
                },
                {
                    .doc = R"(A number to the powers of a tensor.)",
                    .composite = [](Scalar self, const Tensor& exponent) { return pow(Tensor(self), exponent); },
+    .autocast = on_cuda(Autocast::fp32),
                }};
 
 OP_DEFINE(maximum){{
@@ -282,7 +276,6 @@ OP_DEFINE(maximum){{
           return Grads{where(tie, g / 2, where(first, g, none)), where(tie, g / 2, where(first, none, g))};
         },
     .pointwise = true,
-    .autocast = Autocast::widest,
 }};
 
 OP_DEFINE(minimum){{
@@ -301,7 +294,6 @@ OP_DEFINE(minimum){{
           return Grads{where(tie, g / 2, where(first, g, none)), where(tie, g / 2, where(first, none, g))};
         },
     .pointwise = true,
-    .autocast = Autocast::widest,
 }};
 
 OP_DEFINE(fmax){{
@@ -321,7 +313,6 @@ OP_DEFINE(fmax){{
           return Grads{where(first, g, none), where(first, none, g)};
         },
     .pointwise = true,
-    .autocast = Autocast::widest,
 }};
 
 OP_DEFINE(fmin){{
@@ -341,7 +332,6 @@ OP_DEFINE(fmin){{
           return Grads{where(first, g, none), where(first, none, g)};
         },
     .pointwise = true,
-    .autocast = Autocast::widest,
 }};
 
 OP_DEFINE(gcd){{
@@ -420,7 +410,7 @@ OP_DEFINE(reciprocal){{
     .saves = "result",
     .vjp = [](const Tensor& g, const Tensor& y, const Tensor&) { return Grads{-(g * conjugate(y * y))}; },
     .pointwise = true,
-    .autocast = Autocast::fp32,
+    .autocast = on_cuda(Autocast::fp32),
     .onnx = "Reciprocal(self)",
 }};
 
@@ -443,7 +433,6 @@ OP_DEFINE(lerp){{
           return Grads{g * (1 - conjugate(w)), g * conjugate(w), needs_grad(2) ? g * conjugate(b - a) : Tensor()};
         },
     .pointwise = true,
-    .autocast = Autocast::widest,
 }};
 
 OP_DEFINE(addcmul){{
@@ -458,7 +447,7 @@ OP_DEFINE(addcmul){{
                        needs_grad(2) ? g * conjugate(b * Tensor(value)) : Tensor()};
         },
     .pointwise = true,
-    .autocast = Autocast::widest,
+    .autocast = on_cuda(Autocast::widest),
 }};
 
 OP_DEFINE(addcdiv){{
@@ -478,7 +467,7 @@ OP_DEFINE(addcdiv){{
                        needs_grad(2) ? -(g * conjugate(Tensor(value) * b / (c * c))) : Tensor()};
         },
     .pointwise = true,
-    .autocast = Autocast::widest,
+    .autocast = on_cuda(Autocast::widest),
 }};
 
 OP_DEFINE(clamp){{
@@ -575,6 +564,7 @@ OP_DEFINE(polar){{
           const Tensor c = conjugate(g);
           return Grads{real(c * sgn(y)), real(c * (y * Tensor(std::complex<double>(0, 1))))};
         },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(ldexp){{
@@ -850,7 +840,6 @@ Errors: RuntimeError unless condition is bool or uint8.)",
               return Grads{Tensor(), needs_grad(1) ? where(condition, g, zero) : Tensor(),
                            needs_grad(2) ? where(condition, zero, g) : Tensor()};
             },
-        .autocast = Autocast::widest,
     },
     {
         .doc = R"(The positions of the true elements: a vector for each dimension.)",

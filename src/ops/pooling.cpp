@@ -212,6 +212,7 @@ OP_DEFINE(avg_pool3d){{
           return mean_of_windows(x, windows(x, 3, "avg_pool3d", kernel, stride, padding, Ints({1}), ceil_mode),
                                  count_include_pad, divisor);
         },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(max_unpool2d){{
@@ -229,6 +230,7 @@ Errors: RuntimeError where the shapes differ, an index is out of range or indice
                 " dimensions.");
           return max_unpool(x, indices, output_size);
         },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(max_unpool3d){{
@@ -253,6 +255,7 @@ Errors: RuntimeError where the shapes differ, an index is out of range, indices 
                 " dimensions.");
           return max_unpool(x, indices, output_size);
         },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 namespace {
@@ -284,12 +287,14 @@ Results: the maxima and their positions in the plane. random_samples (n, c, 2) i
 Source: Graham 2014, arXiv:1412.6071.)",
     .composite = [](const Tensor& x, Ints kernel_size, Ints output_size,
                     const Tensor& samples) { return fractional(x, kernel_size, output_size, samples, 2); },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(fractional_max_pool3d){{
     .doc = R"(The three-dimensional fractional_max_pool2d; random_samples (n, c, 3).)",
     .composite = [](const Tensor& x, Ints kernel_size, Ints output_size,
                     const Tensor& samples) { return fractional(x, kernel_size, output_size, samples, 3); },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(max_pool){{

@@ -221,7 +221,7 @@ does not grow with the number of elements. The sum of nothing is 0.)",
                    nullptr},
         .saves = "self.shape",
         .vjp = [](const Tensor& g, const Tensor&, const Tensor& x, OptDType) { return Grads{expand(g, x.sizes())}; },
-        .autocast = Autocast::fp32,
+        .autocast = on_cuda(Autocast::fp32),
         .onnx = "ReduceSum(self, keepdims=0)",
     },
     {
@@ -235,7 +235,7 @@ does not grow with the number of elements. The sum of nothing is 0.)",
         .saves = "self.shape",
         .vjp = [](const Tensor& g, const Tensor&, const Tensor& x, OptInts dim, bool keepdim,
                   OptDType) { return Grads{spread(g, x, dims_of(x, dim), keepdim)}; },
-        .autocast = Autocast::fp32,
+        .autocast = on_cuda(Autocast::fp32),
         .onnx = "ReduceSum(self, dim, keepdims=keepdim)",
     }};
 
@@ -692,7 +692,7 @@ converts x first. RuntimeError for an order without a value where there are no e
           const Tensor typed = dtype && *dtype != x.dtype() ? cast(x, *dtype) : x;
           return vector_norm(typed.is_complex() ? abs(typed) : typed, p, OptInts(dims), keepdim);
         },
-    .autocast = Autocast::fp32,
+    .autocast = on_cuda(Autocast::fp32),
 }};
 
 OP_DEFINE(norm){
@@ -700,7 +700,7 @@ OP_DEFINE(norm){
         .doc = R"(The vector norm of order ``p`` over the named dimensions; see linalg_vector_norm.)",
         .composite = [](const Tensor& x, OptScalar p, OptInts dim, bool keepdim,
                         OptDType dtype) { return linalg_vector_norm(x, p.value_or(Scalar(2)), dim, keepdim, dtype); },
-        .autocast = Autocast::fp32,
+        .autocast = on_cuda(Autocast::fp32),
     },
     {
         .doc = R"(``p`` "fro" is the norm of order 2 over the named dimensions, "nuc" the sum of singular values.)",
@@ -710,7 +710,7 @@ OP_DEFINE(norm){
               if (p == "fro") return linalg_vector_norm(x, 2, dim, keepdim, dtype);
               return linalg_norm(x, p, dim, keepdim, dtype);
             },
-        .autocast = Autocast::fp32,
+        .autocast = on_cuda(Autocast::fp32),
     }};
 
 OP_DEFINE(logsumexp){{
@@ -731,12 +731,13 @@ OP_DEFINE(logsumexp){{
           const auto back = [&](const Tensor& t) { return restore_dims(t, real, x.dim(), keepdim); };
           return Grads{back(g) * conjugate(exp(x - back(result)))};
         },
-    .autocast = Autocast::fp32,
+    .autocast = on_cuda(Autocast::fp32),
 }};
 
 OP_DEFINE(dist){{
     .doc = R"(The norm of order ``p`` of self - other, which broadcast.)",
     .composite = [](const Tensor& x, const Tensor& y, Scalar p) { return linalg_vector_norm(x - y, p); },
+    .autocast = on_cuda(Autocast::fp32),
 }};
 
 OP_DEFINE(renorm){{
@@ -755,6 +756,7 @@ OP_DEFINE(renorm){{
           return x * where(gt(size, Tensor(maxnorm)), Tensor(maxnorm) / (size + 1e-7), ones_like(size));
         },
     .in_place = true,
+    .autocast = on_cuda(Autocast::fp32),
 }};
 
 OP_DEFINE(median){{
@@ -829,12 +831,14 @@ OP_DEFINE(quantile){{
 ``interpolation`` between the two elements next to a rank: linear, lower, higher, midpoint or nearest.)",
     .composite = [](const Tensor& x, const Tensor& q, OptInt dim, bool keepdim,
                     std::string_view how) { return quantile_along(x, q, dim, keepdim, how, false); },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(nanquantile){{
     .doc = R"(quantile of the elements that are not NaN; NaN where there are none.)",
     .composite = [](const Tensor& x, const Tensor& q, OptInt dim, bool keepdim,
                     std::string_view how) { return quantile_along(x, q, dim, keepdim, how, true); },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(histc){{

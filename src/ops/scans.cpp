@@ -83,7 +83,7 @@ OP_DEFINE(cumsum){{
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&, int64_t dim,
               OptDType) { return Grads{reverse_cumsum(g, dim)}; },
     .in_place = true,
-    .autocast = Autocast::fp32,
+    .autocast = on_cuda(Autocast::fp32),
     .onnx = "CumSum(self, dim)",
 }};
 
@@ -104,7 +104,7 @@ OP_DEFINE(cumprod){{
           return Grads{reverse_cumsum(g * conjugate(result), d) / conjugate(x)};
         },
     .in_place = true,
-    .autocast = Autocast::fp32,
+    .autocast = on_cuda(Autocast::fp32),
 }};
 
 OP_DEFINE(cummax){{
@@ -160,7 +160,6 @@ OP_DEFINE(logcumsumexp){{
           };
           return Grads{total(where_positive(g)) - total(where_positive(-g))};
         },
-    .autocast = Autocast::fp32,
 }};
 
 OP_DEFINE(diff){{

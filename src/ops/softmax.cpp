@@ -29,7 +29,7 @@ OP_DEFINE(softmax){{
 
 Floating dtypes only; the result has the same shape, and values that sum to 1 along ``dim``.)",
     .composite = [](const Tensor& x, int64_t dim, OptDType dtype) { return softmax_of(typed(x, dtype), dim, false); },
-    .autocast = Autocast::fp32,
+    .autocast = on_cuda(Autocast::fp32),
     .onnx = "Softmax(self, axis=dim)",
 }};
 
@@ -37,7 +37,7 @@ OP_DEFINE(log_softmax){{
     .doc = R"(The logarithm of softmax along ``dim``, accurate where softmax itself would round to 0.)",
     .composite = [](const Tensor& x, int64_t dim,
                     OptDType dtype) { return log_softmax_of(typed(x, dtype), dim, false); },
-    .autocast = Autocast::fp32,
+    .autocast = on_cuda(Autocast::fp32),
     .onnx = "LogSoftmax(self, axis=dim)",
 }};
 

@@ -13,7 +13,7 @@ OP_DEFINE(erfinv){{
     .saves = "result",
     .vjp = [](const Tensor& g, const Tensor& y, const Tensor&) { return Grads{g * exp(y * y) * (1 / kTwoOverRootPi)}; },
     .pointwise = true,
-    .autocast = Autocast::fp32,
+    .autocast = on_cuda(Autocast::fp32),
 }};
 
 OP_DEFINE(lgamma){{
@@ -317,7 +317,6 @@ OP_DEFINE(igamma){{
           return Grads{Tensor(), (g * exp((a - 1) * log(b) - b - lgamma(a)))};
         },
     .pointwise = true,
-    .autocast = Autocast::widest,
 }};
 
 OP_DEFINE(igammac){{
@@ -336,7 +335,6 @@ OP_DEFINE(igammac){{
           return Grads{Tensor(), -(g * exp((a - 1) * log(b) - b - lgamma(a)))};
         },
     .pointwise = true,
-    .autocast = Autocast::widest,
 }};
 
 OP_DEFINE(special_gammainc){{

@@ -381,6 +381,7 @@ OP_DEFINE(view_as_complex){{
         },
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&) { return Grads{view_as_real(g)}; },
     .view = true,
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(real){{

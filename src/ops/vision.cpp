@@ -74,6 +74,7 @@ Errors: RuntimeError for sizes that are not positive; NotImplementedError for dt
                                      scalar_name(x.dtype()), "'");
           return resample(x, sizes, factors.value_or(std::span<const double>()), mode, align_corners, antialias);
         },
+    .autocast = on_cuda(Autocast::fp32),
     .onnx = "Resize(input, output_size, mode=mode)",
 }};
 
@@ -132,6 +133,7 @@ Errors: RuntimeError where shapes or dtypes do not fit; ValueError for unknown m
                             padding, "'");
           return grid_sampler(x, grid, m, p, align.value_or(false));
         },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(grid_sampler){{
@@ -153,6 +155,7 @@ OP_DEFINE(grid_sampler){{
           const auto [gx, gg] = grid_sampler_backward(g, x, grid, mode, padding, align);
           return Grads{gx, gg};
         },
+    .autocast = on_cuda(Autocast::widest),
 }};
 
 OP_DEFINE(grid_sampler_2d){{

@@ -24,4 +24,8 @@ struct AdamStep {
 bool adam_step(Tensors params, Tensors grads, Tensors exp_avgs, Tensors exp_avg_sqs, Tensors max_exp_avg_sqs,
                Tensors steps, const AdamStep& options);
 
+/// Multiplies every gradient by `inv_scale`, and sets `found_inf` to 1 if one held inf or nan; both are float32 tensors
+/// of one element.
+void unscale(Tensors grads, Tensor found_inf, const Tensor& inv_scale);
+
 }  // namespace rush::optim

@@ -1,7 +1,7 @@
 """Checkpointing: instead of keeping what backward needs of a part of the model, compute that part again."""
 
 import warnings
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 
 import rushlight as torch
 from rushlight import _C
@@ -21,16 +21,23 @@ def noop_context_fn():
 
 
 class _State:
-    """The state of the random generators, to run a function with the same numbers again."""
+    """The state of autocast and of the random generators, to run a function in the same types with the same numbers."""
 
     def __init__(self, preserve):
+        self.autocast = [
+            (name, torch.get_autocast_dtype(name), torch.is_autocast_enabled(name)) for name in ("cpu", "cuda")
+        ]
+        self.autocast_cache = torch.is_autocast_cache_enabled()
         self.state = torch.get_rng_state() if preserve else None
         cuda = getattr(torch, "cuda", None)
         self.cuda = cuda if preserve and cuda is not None and cuda.is_available() else None
         self.cuda_states = self.cuda.get_rng_state_all() if self.cuda else None
 
     def run(self, function, *args, **kwargs):
-        with torch.random.fork_rng(enabled=self.state is not None):
+        with ExitStack() as stack:
+            for name, dtype, enabled in self.autocast:
+                stack.enter_context(torch.autocast(name, dtype, enabled, self.autocast_cache))
+            stack.enter_context(torch.random.fork_rng(enabled=self.state is not None))
             if self.state is not None:
                 torch.set_rng_state(self.state)
             if self.cuda:

@@ -1,0 +1,91 @@
+"""The CPU with the interface that devices have, for code that is written for any of them."""
+
+import contextlib
+
+from . import amp
+
+__all__ = [
+    "Event",
+    "Stream",
+    "amp",
+    "current_device",
+    "current_stream",
+    "device_count",
+    "is_available",
+    "is_initialized",
+    "set_device",
+    "stream",
+    "synchronize",
+]
+
+
+def is_available():
+    """Whether there is a CPU: True."""
+    return True
+
+
+def is_initialized():
+    """Whether the CPU is ready: True."""
+    return True
+
+
+def device_count():
+    """The number of CPU devices: 1, whatever its number of cores."""
+    return 1
+
+
+def current_device():
+    """The name of the current CPU device: "cpu"."""
+    return "cpu"
+
+
+def set_device(device):
+    """Does nothing: there is one device."""
+
+
+def synchronize(device=None):
+    """Returns at once: work on the CPU is done when the call that asked for it returns."""
+
+
+class Stream:
+    """Stands for the order in which calls are made, the only one the CPU has."""
+
+    def __init__(self, priority=-1):
+        pass
+
+    def wait_stream(self, stream):
+        """Returns at once."""
+
+    def record_event(self):
+        """An event that has happened."""
+        return Event()
+
+    def wait_event(self, event):
+        """Returns at once."""
+
+
+class Event:
+    """Something that has happened."""
+
+    def query(self):
+        """Whether it has: True."""
+        return True
+
+    def record(self, stream=None):
+        """Returns at once."""
+
+    def synchronize(self):
+        """Returns at once."""
+
+    def wait(self, stream=None):
+        """Returns at once."""
+
+
+def current_stream(device=None):
+    """The one stream."""
+    return Stream()
+
+
+def stream(stream):
+    """A context in which nothing is different."""
+    return contextlib.nullcontext()
