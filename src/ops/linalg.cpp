@@ -457,7 +457,6 @@ Shape: A (..., m, n); with k = min(m, n), Q (..., m, k) and R (..., k, n). ``mod
           const auto thin = [](const Tensor& gq, const Tensor& gr, const Tensor& q, const Tensor& r) {
             const Tensor middle = mirrored(matmul(r, adjoint(gr)) - matmul(adjoint(gq), q));
             return triangular(adjoint(r), gq + matmul(q, middle), false, false, false);
-    .autocast = on_cpu(Autocast::fp32),
           };
           if (n == k) return Grads{thin(gq, gr, q, r)};
           // A = [X Y] = Q [U V]: X = Q U as above, where Q also shares in the gradient of Y = Q V
@@ -466,6 +465,7 @@ Shape: A (..., m, n); with k = min(m, n), Q (..., m, k) and R (..., k, n). ``mod
           const Tensor gx = thin(gq + matmul(y, adjoint(gv)), narrow(gr, -1, 0, k), q, u);
           return Grads{cat({gx, matmul(q, gv)}, -1)};
         },
+    .autocast = on_cpu(Autocast::fp32),
 }};
 
 OP_DEFINE(geqrf){{

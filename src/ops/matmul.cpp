@@ -255,13 +255,13 @@ Errors: RuntimeError where shapes or dtypes do not fit, or for a 0-dim tensor.)"
             sizes.push_back(matrix[1]);
             const Tensor whole = Ints(x.sizes()) == Ints(sizes) ? x : expand(x, sizes);
             return whole.dim() == 3 ? whole : reshape(whole, {count, matrix[0], matrix[1]});
-    .autocast = Autocast::half,
           };
           const Tensor result = bmm(batched(left, last_a), batched(right, last_b));
           if (da > 1) batch.push_back(last_a[0]);
           if (db > 1) batch.push_back(last_b[1]);
           return Ints(batch) == Ints(result.sizes()) ? result : view(result, batch);
         },
+    .autocast = Autocast::half,
     .onnx = "MatMul(self, other)",
 }};
 
@@ -586,7 +586,6 @@ Errors: RuntimeError where paired dimensions differ in size.)",
           int64_t m = 1, n = 1;
           const auto contains = [](const Dims& dims, int64_t d) {
             return std::find(dims.begin(), dims.end(), d) != dims.end();
-    .autocast = on_cuda(Autocast::widest),
           };
           for (int64_t d = 0; d < a.dim(); ++d)
             if (!contains(da, d)) order_a.push_back(d), sizes.push_back(a.sizes()[d]), m *= a.sizes()[d];
@@ -595,6 +594,7 @@ Errors: RuntimeError where paired dimensions differ in size.)",
             if (!contains(db, d)) order_b.push_back(d), sizes.push_back(b.sizes()[d]), n *= b.sizes()[d];
           return reshape(mm(reshape(permute(a, order_a), {m, k}), reshape(permute(b, order_b), {k, n})), sizes);
         },
+    .autocast = on_cuda(Autocast::widest),
 }};
 
 namespace {
@@ -875,7 +875,6 @@ Errors: RuntimeError where the equation is malformed or sizes do not fit.)",
               own[p] = dim;
               sizes[p] = x.sizes()[dim];
               strides[p] += x.strides()[dim];
-    .autocast = on_cuda(Autocast::half),
             };
             for (int l : labels) {
               if (l == kEllipsis)
@@ -920,6 +919,7 @@ Errors: RuntimeError where the equation is malformed or sizes do not fit.)",
           Dims sizes(result.sizes().begin(), result.sizes().begin() + kept);
           return reshape(result, sizes);
         },
+    .autocast = on_cuda(Autocast::half),
 }};
 
 OP_DEFINE(cdist){{
@@ -952,7 +952,6 @@ Errors: RuntimeError where shapes or dtypes do not fit or p is negative.)",
                    sizes.push_back(x.size(-2));
                    sizes.push_back(x.size(-1));
                    return reshape(expand(x, sizes), {product(batch), x.size(-2), x.size(-1)});
-    .autocast = Autocast::fp32,
                  };
                  cpu::cdist(out, whole(a), whole(b), p);
                },
@@ -979,6 +978,7 @@ Errors: RuntimeError where shapes or dtypes do not fit or p is negative.)",
           const Tensor pairs = unsqueeze(g, -1) * slope;
           return Grads{sum(pairs, Ints({-2})), -sum(pairs, Ints({-3}))};
         },
+    .autocast = Autocast::fp32,
 }};
 
 }  // namespace rush

@@ -578,10 +578,10 @@ OP_DEFINE(cosine_similarity){{
           const Tensor x = expand(cast(a, t), sizes), y = expand(cast(b, t), sizes);
           const auto size = [&](const Tensor& v) {
             return maximum(linalg_vector_norm(v, 2, Ints({dim})), Tensor(eps));
-    .autocast = on_cuda(Autocast::fp32),
           };
           return sum(x * y, Ints({dim})) / (size(x) * size(y));
         },
+    .autocast = on_cuda(Autocast::fp32),
 }};
 
 OP_DEFINE(pairwise_distance){{

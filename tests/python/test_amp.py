@@ -299,7 +299,7 @@ def test_scaler_state():
     other.load_state_dict(scaler.state_dict())
     assert other.state_dict() == scaler.state_dict()
     assert pickle.loads(pickle.dumps(scaler)).state_dict() == scaler.state_dict()
-    with pytest.raises(RuntimeError, match="_scale is None"):
+    with pytest.raises(AssertionError, match="_scale is None"):
         other.step(torch.optim.SGD([torch.ones(1).requires_grad_()], lr=1.0))
     off = GradScaler("cpu", enabled=False)
     assert off.state_dict() == {} and off.get_scale() == 1.0 and off.scale(3) == 3

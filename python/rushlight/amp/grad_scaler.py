@@ -79,7 +79,7 @@ class GradScaler:
 
     def _started(self, caller):
         if self._scale is None or self._growth_tracker is None:
-            raise RuntimeError(f"Attempted {caller} but _scale is None. This may indicate your script did not use "
+            raise AssertionError(f"Attempted {caller} but _scale is None. This may indicate your script did not use "
                                "scaler.scale(loss or outputs) earlier in the iteration.")  # fmt: skip
         return self._scale, self._growth_tracker
 
