@@ -257,7 +257,7 @@ OP_DEFINE(pow){{
                {
                    .doc = R"(A number to the powers of a tensor.)",
                    .composite = [](Scalar self, const Tensor& exponent) { return pow(Tensor(self), exponent); },
-    .autocast = on_cuda(Autocast::fp32),
+                   .autocast = on_cuda(Autocast::fp32),
                }};
 
 OP_DEFINE(maximum){{
