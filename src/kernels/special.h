@@ -3,6 +3,7 @@
 // Functions, whose sections are cited.
 #pragma once
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "kernels/math.h"
@@ -235,6 +236,14 @@ inline double incomplete_gamma(double a, double x, bool upper) {
   if (a == kInf) return x == kInf ? kNan : (upper ? 1 : 0);
   if (x == kInf) return upper ? 0 : 1;
   if (is_nan(a) || is_nan(x)) return kNan;  // not before: PyTorch has these limits for NaN too
+  if (a > 1e7) {                            // neither converges soon: DLMF 8.12.3 with the first term of 8.12.7
+    const double m = (x - a) / a;
+    const double half = std::abs(m) < 1e-3 ? m * m * poly(m, 1.0 / 2, -1.0 / 3, 1.0 / 4, -1.0 / 5) : m - std::log1p(m);
+    const double eta = std::copysign(std::sqrt(2 * half), m);
+    const double first = std::abs(m) < 1e-3 ? -1.0 / 3 + m / 12 : 1 / m - 1 / eta;
+    const double rest = std::exp(-a * half) * first / std::sqrt(2 * kPi * a), root = std::sqrt(0.5 * a);
+    return upper ? 0.5 * std::erfc(eta * root) + rest : 0.5 * std::erfc(-eta * root) - rest;
+  }
   constexpr int limit = 100000;
   if (x < a + 1) {
     double term = 1, sum = 1;
@@ -266,16 +275,37 @@ inline double entr(double x) { return is_nan(x) ? x : (x > 0 ? -x * std::log(x) 
 /// sin(pi x) / (pi x).
 inline double sinc(double x) { return x == 0 ? 1 : std::sin(kPi * x) / (kPi * x); }
 
-// ---- orthogonal polynomials by their recurrences (DLMF 18.9.1, table 18.9.1); 0 for n < 0. Between -1 and 1,
-// Chebyshev polynomials are trigonometric functions (18.5.1 to 18.5.4), which take no time for a high degree.
+// ---- orthogonal polynomials; 0 for n < 0
 
 enum class Polynomial { T, U, V, W, H, He, L, P };
 
+/// Chebyshev polynomials within [-1, 1] by their definition (DLMF 18.5.1 to 18.5.4).
 template <Polynomial kind>
-double orthogonal(double x, double degree) {
-  const double n = std::trunc(degree);
-  if (!(n >= 0 && n < 0x1p63)) return 0;  // NaN and infinity are no degrees, as in a conversion to int64
-  double before = 1, now = 0;
+double chebyshev(double x, double n) {
+  const double sign = x > 0 || std::fmod(n, 2) == 0 ? 1 : -1, angle = std::acos(x);
+  const bool end = std::abs(x) == 1;
+  switch (kind) {
+    case Polynomial::T:
+      return end ? sign : std::cos(n * angle);
+    case Polynomial::U:
+      return end ? sign * (n + 1) : std::sin((n + 1) * angle) / std::sin(angle);
+    case Polynomial::V:
+      return end ? (x > 0 ? 1 : sign * (2 * n + 1)) : std::cos((n + 0.5) * angle) / std::cos(0.5 * angle);
+    default:
+      return end ? (x > 0 ? 2 * n + 1 : sign) : std::sin((n + 0.5) * angle) / std::sin(0.5 * angle);
+  }
+}
+
+/// By the recurrences (DLMF 18.9.1, table 18.9.1) in the dtype itself: beyond its range they end in NaN, as PyTorch has
+/// it.
+template <Polynomial kind, class T>
+T orthogonal(T x, T degree) {
+  constexpr bool is_chebyshev = kind <= Polynomial::W, is_hermite = kind == Polynomial::H || kind == Polynomial::He;
+  const T n = std::trunc(degree);
+  if (!(n >= 0 && n < T(0x1p63))) return 0;  // NaN and infinity are no degrees, as in a conversion to int64
+  if (is_chebyshev && n > 6 && std::abs(x) <= 1) return T(chebyshev<kind>(double(x), double(n)));
+  if (is_hermite && n > (sizeof(T) == 4 ? 128 : 512)) return std::numeric_limits<T>::quiet_NaN();
+  T before = 1, now = 0;
   switch (kind) {
     case Polynomial::T:
     case Polynomial::He:
@@ -297,18 +327,12 @@ double orthogonal(double x, double degree) {
       break;
   }
   if (n == 0) return before;
-  constexpr double kHigh = 64, kMost = 1 << 24;
-  if (n > kHigh && std::abs(x) < 1) {
-    const double angle = std::acos(x);
-    if constexpr (kind == Polynomial::T) return std::cos(n * angle);
-    if constexpr (kind == Polynomial::U) return std::sin((n + 1) * angle) / std::sin(angle);
-    if constexpr (kind == Polynomial::V) return std::cos((n + 0.5) * angle) / std::cos(angle / 2);
-    if constexpr (kind == Polynomial::W) return std::sin((n + 0.5) * angle) / std::sin(angle / 2);
-  }
   // Of those that stay finite no one waits for more steps; what they would give is not known.
-  if (n > kMost) return std::numeric_limits<double>::quiet_NaN();
-  for (double k = 1; k < n && std::isfinite(now); ++k) {
-    double next = 0;
+  if (n > T(1 << 24)) return std::numeric_limits<T>::quiet_NaN();
+  const auto steps = static_cast<int64_t>(n);
+  for (int64_t i = 1; i < steps && now == now; ++i) {
+    const T k = T(i);
+    T next = 0;
     switch (kind) {
       case Polynomial::T:
       case Polynomial::U:
@@ -317,7 +341,7 @@ double orthogonal(double x, double degree) {
         next = 2 * x * now - before;
         break;
       case Polynomial::H:
-        next = 2 * (x * now - k * before);
+        next = 2 * x * now - 2 * k * before;
         break;
       case Polynomial::He:
         next = x * now - k * before;
@@ -335,8 +359,8 @@ double orthogonal(double x, double degree) {
   return now;
 }
 /// On [0, 1] instead of [-1, 1].
-template <Polynomial kind>
-double shifted(double x, double degree) {
+template <Polynomial kind, class T>
+T shifted(T x, T degree) {
   return orthogonal<kind>(2 * x - 1, degree);
 }
 

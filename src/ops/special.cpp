@@ -217,6 +217,8 @@ OP_DEFINE(special_bessel_y0){{
     .doc = R"(The Bessel function of the second kind, order 0.)",
     .infer = floating_meta,
     .kernel = {cpu::bessel_y0},
+    .saves = "self",
+    .vjp = [](const Tensor& g, const Tensor&, const Tensor& x) { return Grads{-(g * special_bessel_y1(x))}; },
     .pointwise = true,
 }};
 
@@ -224,6 +226,8 @@ OP_DEFINE(special_bessel_y1){{
     .doc = R"(The Bessel function of the second kind, order 1.)",
     .infer = floating_meta,
     .kernel = {cpu::bessel_y1},
+    .saves = "self, result",
+    .vjp = [](const Tensor& g, const Tensor& y, const Tensor& x) { return Grads{g * (special_bessel_y0(x) - y / x)}; },
     .pointwise = true,
 }};
 
@@ -252,6 +256,8 @@ OP_DEFINE(special_modified_bessel_k0){{
     .doc = R"(The modified Bessel function of the second kind, order 0.)",
     .infer = floating_meta,
     .kernel = {cpu::modified_bessel_k0},
+    .saves = "self",
+    .vjp = [](const Tensor& g, const Tensor&, const Tensor& x) { return Grads{-(g * special_modified_bessel_k1(x))}; },
     .pointwise = true,
 }};
 
@@ -259,6 +265,9 @@ OP_DEFINE(special_modified_bessel_k1){{
     .doc = R"(The modified Bessel function of the second kind, order 1.)",
     .infer = floating_meta,
     .kernel = {cpu::modified_bessel_k1},
+    .saves = "self, result",
+    .vjp = [](const Tensor& g, const Tensor& y,
+              const Tensor& x) { return Grads{-(g * (special_modified_bessel_k0(x) + y / x))}; },
     .pointwise = true,
 }};
 

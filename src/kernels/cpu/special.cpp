@@ -39,7 +39,21 @@ void two(Tensor& out, const Tensor& a, const Tensor& b) {
   map<In<function>, Floating>(out.dtype(), out, a, b);
 }
 
-using Polynomial = s::Polynomial;
+using s::Polynomial;
+
+/// A polynomial on [-1, 1] or, shifted, on [0, 1].
+template <Polynomial kind, bool shifted>
+struct Orthogonal {
+  static constexpr int64_t kGrain = 1024;
+  template <class T>
+  T operator()(T x, T n) const {
+    return shifted ? s::shifted<kind>(x, n) : s::orthogonal<kind>(x, n);
+  }
+};
+template <Polynomial kind, bool shifted = false>
+void polynomial(Tensor& out, const Tensor& x, const Tensor& n) {
+  map<Orthogonal<kind, shifted>, Floating>(out.dtype(), out, x, n);
+}
 
 }  // namespace
 
@@ -75,41 +89,25 @@ void sinc(Tensor& out, const Tensor& x) {
   x.is_complex() ? map<formula::SincComplex, Complex>(out.dtype(), out, x) : one<s::sinc>(out, x);
 }
 
-void chebyshev_polynomial_t(Tensor& out, const Tensor& x, const Tensor& n) {
-  two<s::orthogonal<Polynomial::T>>(out, x, n);
-}
-void chebyshev_polynomial_u(Tensor& out, const Tensor& x, const Tensor& n) {
-  two<s::orthogonal<Polynomial::U>>(out, x, n);
-}
-void chebyshev_polynomial_v(Tensor& out, const Tensor& x, const Tensor& n) {
-  two<s::orthogonal<Polynomial::V>>(out, x, n);
-}
-void chebyshev_polynomial_w(Tensor& out, const Tensor& x, const Tensor& n) {
-  two<s::orthogonal<Polynomial::W>>(out, x, n);
-}
+void chebyshev_polynomial_t(Tensor& out, const Tensor& x, const Tensor& n) { polynomial<Polynomial::T>(out, x, n); }
+void chebyshev_polynomial_u(Tensor& out, const Tensor& x, const Tensor& n) { polynomial<Polynomial::U>(out, x, n); }
+void chebyshev_polynomial_v(Tensor& out, const Tensor& x, const Tensor& n) { polynomial<Polynomial::V>(out, x, n); }
+void chebyshev_polynomial_w(Tensor& out, const Tensor& x, const Tensor& n) { polynomial<Polynomial::W>(out, x, n); }
 void shifted_chebyshev_polynomial_t(Tensor& out, const Tensor& x, const Tensor& n) {
-  two<s::shifted<Polynomial::T>>(out, x, n);
+  polynomial<Polynomial::T, true>(out, x, n);
 }
 void shifted_chebyshev_polynomial_u(Tensor& out, const Tensor& x, const Tensor& n) {
-  two<s::shifted<Polynomial::U>>(out, x, n);
+  polynomial<Polynomial::U, true>(out, x, n);
 }
 void shifted_chebyshev_polynomial_v(Tensor& out, const Tensor& x, const Tensor& n) {
-  two<s::shifted<Polynomial::V>>(out, x, n);
+  polynomial<Polynomial::V, true>(out, x, n);
 }
 void shifted_chebyshev_polynomial_w(Tensor& out, const Tensor& x, const Tensor& n) {
-  two<s::shifted<Polynomial::W>>(out, x, n);
+  polynomial<Polynomial::W, true>(out, x, n);
 }
-void hermite_polynomial_h(Tensor& out, const Tensor& x, const Tensor& n) {
-  two<s::orthogonal<Polynomial::H>>(out, x, n);
-}
-void hermite_polynomial_he(Tensor& out, const Tensor& x, const Tensor& n) {
-  two<s::orthogonal<Polynomial::He>>(out, x, n);
-}
-void laguerre_polynomial_l(Tensor& out, const Tensor& x, const Tensor& n) {
-  two<s::orthogonal<Polynomial::L>>(out, x, n);
-}
-void legendre_polynomial_p(Tensor& out, const Tensor& x, const Tensor& n) {
-  two<s::orthogonal<Polynomial::P>>(out, x, n);
-}
+void hermite_polynomial_h(Tensor& out, const Tensor& x, const Tensor& n) { polynomial<Polynomial::H>(out, x, n); }
+void hermite_polynomial_he(Tensor& out, const Tensor& x, const Tensor& n) { polynomial<Polynomial::He>(out, x, n); }
+void laguerre_polynomial_l(Tensor& out, const Tensor& x, const Tensor& n) { polynomial<Polynomial::L>(out, x, n); }
+void legendre_polynomial_p(Tensor& out, const Tensor& x, const Tensor& n) { polynomial<Polynomial::P>(out, x, n); }
 
 }  // namespace rush::cpu
