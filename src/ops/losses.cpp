@@ -123,7 +123,7 @@ Tensor smoothed_cross_entropy(const Tensor& input, const Tensor& target, const T
   const int64_t dim = class_dim(input), classes = input.sizes()[dim];
   const Tensor logs = log_probs_of(input);
   const Tensor spread = -sum(weight.defined() ? logs * along_classes(weight, input) : logs, Ints(dim));
-  const Tensor all = spread * ne(target, ignore_index);
+  const Tensor all = where(ne(target, ignore_index), spread, Tensor(0.0));
   const Tensor chosen = nll_loss(logs, target, weight, ignore_index, reduction);
   const Tensor even = reduction == "none"  ? all
                       : reduction == "sum" ? sum(all)
@@ -295,7 +295,7 @@ OP_DEFINE(class_losses){{
           if (!grad_enabled())
             return Grads{class_losses_backward(g[0], g[1], x, target, results[1], ignore_index), Tensor()};
           const int64_t dim = class_dim(x), classes = x.dim() == 1 ? -x.sizes()[0] : x.sizes()[1];
-          const Tensor total = g[0] * ne(target, ignore_index) + g[1];
+          const Tensor total = where(ne(target, ignore_index), g[0], Tensor(0.0)) + g[1];
           return Grads{unsqueeze(total, dim) * exp(x - unsqueeze(results[1], dim)) -
                            put_class(g[0], target, classes, ignore_index),
                        Tensor()};
@@ -464,6 +464,8 @@ Shape: input (N, C) or (C), target (N) or 0-dim.)",
         [](const Tensor& input, const Tensor& target, Scalar p, Scalar margin, const Tensor& weight,
            string_view reduction) {
           check<ValueError>(p.to_double() == 1 || p.to_double() == 2, "only p == 1 and p == 2 supported");
+          check_reduction(reduction);
+          check(target.dtype() == kInt64, "expected scalar type Long but found ", scalar_name(target.dtype()));
           check(input.dim() <= 2 && (input.dim() == 0 ? input.numel() : input.sizes().back()) > 0,
                 "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ", input.sizes());
           const Tensor rows = input.dim() == 2 ? input : reshape(input, {1, -1});

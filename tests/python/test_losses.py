@@ -80,6 +80,13 @@ def test_cross_entropy_of_one_sample():
     assert x.grad.sum().item() == pytest.approx(0, abs=1e-6)
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_all_ignored_has_no_gradient(smoothing):
+    x = torch.randn(2, 3, requires_grad=True)
+    F.cross_entropy(x, torch.tensor([1, 1]), ignore_index=1, label_smoothing=smoothing).backward()
+    assert x.grad.tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
 def test_all_ignored_is_nan():
     assert math.isnan(F.cross_entropy(torch.rand(2, 3), torch.tensor([-100, -100])).item())
     assert F.cross_entropy(torch.rand(2, 3), torch.tensor([-100, -100]), reduction="sum").item() == 0
