@@ -152,6 +152,11 @@ def where(self, condition, other):
     return _C.where(condition, self, other)
 
 
+def lu(self, pivot=True, get_infos=False):
+    """See torch.lu()."""
+    return functions()["lu"](self, pivot, get_infos)
+
+
 def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """See torch.unique()."""
     return functions()["unique"](self, sorted, return_inverse, return_counts, dim)
@@ -241,7 +246,7 @@ def module_load(self, other, assign=False):
 def _install():
     names = (
         "__torch_function__", "__deepcopy__", "__reduce_ex__", "__array__", "__format__", "__complex__", "__contains__",
-        "__reversed__", "__dir__", "apply_", "detach_", "dim_order", "is_set_to", "is_shared", "map_",
+        "__reversed__", "__dir__", "apply_", "detach_", "dim_order", "is_set_to", "is_shared", "lu", "map_",
         "module_load", "new", "new_tensor", "nonzero", "pin_memory", "share_memory_", "storage",
         "unique", "unique_consecutive", "untyped_storage", "where",
     )  # fmt: skip

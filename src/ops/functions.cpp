@@ -528,7 +528,7 @@ OP_DEFINE(nextafter){{
     .kernel = {cpu::nextafter},
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, const Tensor&) {
-          return Grads{zeros_like(g), zeros_like(g)};
+          return Grads{g, zeros_like(g)};
         },
     .pointwise = true,
 }};

@@ -1310,7 +1310,15 @@ OP_DEFINE(as_strided_scatter){{
     .doc = R"(A copy of self with ``src`` in the window that as_strided makes.)",
     .composite =
         [](const Tensor& x, const Tensor& src, Ints size, Ints stride, OptInt offset) {
-          return with_window(x, src, [&](const Tensor& t) { return as_strided(t, size, stride, offset); });
+          for (int64_t d = 0; d < x.dim(); ++d)
+            if (x.sizes()[d] > 1 && x.strides()[d] == 0)
+              return with_window(x, src, [&](const Tensor& t) { return as_strided(t, size, stride, offset); });
+          // The window may lie anywhere in x's memory, so all of that is copied.
+          const Tensor memory = as_strided(x, {x.storage()->bytes() / x.itemsize()}, {1}, 0);
+          const Tensor out = with_window(memory, src, [&](const Tensor& t) {
+            return as_strided(t, size, stride, offset.value_or(x.storage_offset()));
+          });
+          return as_strided(out, x.sizes(), x.strides(), x.storage_offset());
         },
 }};
 

@@ -70,7 +70,7 @@ for name in ("unfold", "unfold_copy"):
         [((7,), 0, 3, 2), ((2, 5), 1, 2, 1)],
     )
 for name in ("movedim", "moveaxis"):
-    row(name, np.moveaxis, [((2, 3, 4), 0, 2), ((2, 3, 4), V((0, 1)), V((2, 0)))])
+    row(name, np.moveaxis, [((2, 3, 4), 0, 2), ((2, 3, 4), V((0, 1)), V((2, 0))), ((), V(()), V(()))])
 for name in ("swapaxes", "swapdims"):
     row(name, np.swapaxes, [((2, 3, 4), 0, 2)])
 row(

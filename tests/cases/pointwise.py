@@ -127,7 +127,7 @@ for name, f in (("gcd", np.gcd), ("lcm", np.lcm)):
     Case(name, ref=f, inputs=PAIRS, dtypes=INTEGRAL, gives="same", domain=(-6, 7))
 for name, f in (("hypot", np.hypot), ("atan2", np.arctan2), ("arctan2", np.arctan2), ("copysign", np.copysign)):
     Case(name, ref=f, inputs=PAIRS, dtypes=FLOATING, gives="same", gradgrad=name != "copysign")
-Case("nextafter", ref=np.nextafter, inputs=PAIRS, dtypes=("float64",), grad=False)
+Case("nextafter", ref=np.nextafter, inputs=PAIRS, dtypes=("float64",))
 for name, f in (("logaddexp", np.logaddexp), ("logaddexp2", np.logaddexp2)):
     Case(name, ref=f, inputs=PAIRS, dtypes=("float32", "float64"), gives="same")
 for name in ("xlogy", "special_xlogy"):

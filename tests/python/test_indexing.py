@@ -119,6 +119,13 @@ GRADIENTS = {
 }
 
 
+def test_as_strided_scatter_reaches_all_of_the_memory():
+    x = torch.arange(8.0)[1::2]
+    y = torch.as_strided_scatter(x, torch.tensor([10.0, 20.0]), (2,), (3,), 0)
+    assert y.tolist() == [1, 20, 5, 7]  # elements 0 and 3 of the memory; x has the second
+    assert x.tolist() == [1, 3, 5, 7]
+
+
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_gradients(name):
     f, shape = GRADIENTS[name]

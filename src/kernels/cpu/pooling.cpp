@@ -33,13 +33,14 @@ void check_inside(const Tensor& indices, int64_t size) {
 }
 
 /// The start of each window along one dimension: evenly spaced ones, shifted by the sample.
-std::vector<int64_t> window_starts(double sample, int64_t in, int64_t out, int64_t kernel) {
+template <class T>
+std::vector<int64_t> window_starts(T sample, int64_t in, int64_t out, int64_t kernel) {
   std::vector<int64_t> starts(static_cast<size_t>(out));
   if (out <= 0) return starts;
-  const double alpha = out > 1 ? double(in - kernel) / double(out - 1) : 0;
+  const T alpha = out > 1 ? T(in - kernel) / T(out - 1) : T(0);
   for (int64_t i = 0; i + 1 < out; ++i) {
-    const double at = std::trunc((double(i) + sample) * alpha) - std::trunc(sample * alpha);
-    starts[size_t(i)] = at > 0 ? int64_t(std::min(at, double(in - kernel))) : 0;  // whatever the sample is
+    const T at = std::trunc((T(i) + sample) * alpha) - std::trunc(sample * alpha);
+    starts[size_t(i)] = at > 0 ? int64_t(std::min(at, T(in - kernel))) : 0;  // whatever the sample is
   }
   starts[size_t(out) - 1] = in - kernel;
   return starts;
@@ -85,10 +86,10 @@ void fractional_max_pool(Tensor& values, Tensor& indices, const Pooling& pool, c
       for (int64_t p = lo; p < hi; ++p) {
         std::array<std::vector<int64_t>, 3> starts;
         for (size_t d = 0; d < 3; ++d) {
-          // samples are in the order width, height, depth; a dimension that is not there has one window
-          const size_t from_end = 2 - d;
-          const double sample = from_end < dims ? double(drawn.data<T>()[p * int64_t(dims) + int64_t(from_end)]) : 0;
-          starts[d] = window_starts(sample, pool.input[d], pool.output[d], pool.kernel[d]);
+          // PyTorch's order: width, height for planes, but depth, height, width for volumes. The depth of a plane is 1.
+          const size_t which = dims == 3 ? d : 2 - d;
+          const T sample = which < dims ? drawn.data<T>()[p * int64_t(dims) + int64_t(which)] : T(0);
+          starts[d] = window_starts(compute_t<T>(sample), pool.input[d], pool.output[d], pool.kernel[d]);
         }
         const T* plane = in.data<T>() + p * in_size;
         int64_t at = p * out_size;

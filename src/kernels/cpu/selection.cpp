@@ -104,8 +104,8 @@ void median(Tensor& values, Tensor& indices, const Tensor& x, int64_t n, bool ig
 
 void mode(Tensor& values, Tensor& indices, const Tensor& x, int64_t n) {
   each_row(values, indices, x, n, [&](const auto* row, std::vector<int64_t>& order) {
-    std::sort(order.begin(), order.end(),
-              [row](int64_t a, int64_t b) { return before(row[a], row[b]) || (!before(row[b], row[a]) && a < b); });
+    // Which of the equal elements comes last is left to the sort, as in PyTorch, where the same one decides.
+    std::sort(order.begin(), order.end(), [row](int64_t a, int64_t b) { return before(row[a], row[b]); });
     int64_t best = order[0], most = 0, run = 0;
     for (size_t i = 0; i < order.size(); ++i) {
       run = i && row[order[i]] == row[order[i - 1]] ? run + 1 : 1;
