@@ -152,7 +152,7 @@ Tensor move_dims(const Tensor& x, Ints source, Ints destination) {
     return out;
   };
   const Dims from = normalised(source, "source"), to = normalised(destination, "destination");
-  if (x.dim() == 0) return view(x, {});
+  if (x.dim() == 0) return view(x, Ints());
   Dims order(size_t(x.dim()), -1), rest;
   for (size_t i = 0; i < from.size(); ++i) order[to[i]] = from[i];
   for (int64_t d = 0; d < x.dim(); ++d)
@@ -889,8 +889,11 @@ OP_DEFINE(expand_copy){{
 }};
 OP_DEFINE(narrow_copy){{
     .doc = R"(narrow as a copy.)",
-    .composite = [](const Tensor& x, int64_t dim, int64_t start,
-                    int64_t length) { return clone(narrow(x, dim, start, length), MemoryFormat::Contiguous); },
+    .composite =
+        [](const Tensor& x, int64_t dim, int64_t start, int64_t length) {
+          check(x.dim() == 0 || dim < x.dim(), "dim ", dim, " is out of range for ", x.dim(), " dimensions");
+          return clone(narrow(x, dim, start, length), MemoryFormat::Contiguous);
+        },
 }};
 OP_DEFINE(permute_copy){{
     .doc = R"(permute as a copy.)",

@@ -401,6 +401,7 @@ OP_DEFINE(group_norm_of){{
         [](const Tensor& x, int64_t groups, const Tensor& w, const Tensor& b, double) {
           check_floating(x, "GroupNormKernelImpl");
           check_group_norm(x, groups, w, b);
+          check(x.numel() > 0 || x.sizes()[0] == 0 || x.sizes()[1] == 0, "Expected HxW to be greater than 0, got 0");
           const Meta statistics{{x.sizes()[0], groups}, statistics_dtype(x)};
           return std::array<Meta, 3>{Meta{x.sizes(), x.dtype()}, statistics, statistics};
         },

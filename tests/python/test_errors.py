@@ -107,7 +107,11 @@ ERRORS = [
     (lambda: torch.topk(ones(3), 4), RuntimeError, ["topk", "out of range"]),
     (lambda: iter(torch.tensor(1.0)), TypeError, ["iteration over a 0-d tensor"]),
     (lambda: len(torch.tensor(1.0)), TypeError, ["len() of a 0-d tensor"]),
+    (lambda: torch.narrow_copy(ones(2, 3), 2, 0, 1), RuntimeError, ["narrow_copy", "2"]),
+    (lambda: torch.nn.functional.group_norm(ones(1, 2, 0), 1), RuntimeError, ["group_norm", "HxW"]),
     # dtypes
+    (lambda: torch.nn.functional.multi_margin_loss(ones(2, 3), ones(2)), RuntimeError, ["expected scalar type Long but found Float"]),
+    (lambda: torch.signal.windows.hann(3, dtype=torch.bfloat16), ValueError, ["expects float32 or float64 dtypes"]),
     (lambda: torch.zeros(3, dtype=torch.int64).add_(1.5), RuntimeError, ["add", "result type Float can't be cast to the desired output type Long"]),
     (lambda: torch.zeros(3, dtype=torch.int64, requires_grad=True), RuntimeError, ["floating point", "require gradients"]),
     (lambda: torch.mm(ones(2, 2), ones(2, 2, dtype=torch.float64)), RuntimeError, ["mm", "same dtype", "float", "double"]),

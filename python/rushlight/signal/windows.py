@@ -20,8 +20,8 @@ def _options(name, M, dtype, layout, device, requires_grad):
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
     if layout is not torch.strided:
         raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
-    if dtype not in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
-        raise ValueError(f"{name} expects floating point dtypes, got: {dtype}")
+    if dtype not in (torch.float32, torch.float64):
+        raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
     return dict(dtype=dtype, device=device, requires_grad=requires_grad)
 
 
