@@ -18,18 +18,29 @@ namespace {
 namespace m = formula;
 constexpr int64_t kColumns = 128;
 
+/// e^x for x <= 0 to 1 ulp; 0 below -87, where it is no normal number any more.
+RUSH_FN float exp_falling(float x) {
+  const float y = x < -87 ? -87 : x;
+  const float n = (y * float(m::kLog2E) + m::kShortShift) - m::kShortShift;
+  const float r = m::fma(-n, -0x1.05c610p-29f, m::fma(-n, 0x1.62e430p-1f, y));
+  const float q = m::poly(r, 0x1.0000000cp-1f, 0x1.5555555ap-3f, 0x1.5554e8e8p-5f, 0x1.1110e0e6p-7f, 0x1.6d434d32p-10f,
+                          0x1.a12515dap-13f);
+  return x < -87 ? 0 : (1 + (r + r * r * q)) * m::pow2(n);
+}
+RUSH_FN double exp_falling(double x) { return m::exp(x); }
+
 template <class T, bool kLog>
 void forward_row(T* HWY_RESTRICT out, const T* HWY_RESTRICT x, int64_t n) {
   const T shift = lane_max(x, n);
   if constexpr (kLog) {
     const double sum = lane_sum<T>(
-        n, [&](int64_t i) __attribute__((always_inline)) { return m::exp(x[i] - shift); });
+        n, [&](int64_t i) __attribute__((always_inline)) { return exp_falling(x[i] - shift); });
     const T log_sum = T(m::log(sum));
     for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - shift) - log_sum;
   } else {
     const double sum = lane_sum<T>(
         n, [&](int64_t i) __attribute__((always_inline)) {
-          const T e = m::exp(x[i] - shift);
+          const T e = exp_falling(x[i] - shift);
           out[i] = e;
           return e;
         });
@@ -52,7 +63,7 @@ void forward_columns(T* out, const T* x, int64_t n, int64_t stride, int64_t cols
     const T* HWY_RESTRICT q = x + i * stride;
     T* HWY_RESTRICT y = out + i * stride;
     for (int64_t c = 0; c < cols; ++c) {
-      const T e = m::exp(q[c] - top[c]);
+      const T e = exp_falling(q[c] - top[c]);
       if constexpr (!kLog) y[c] = e;
       sum[c] += e;
     }
