@@ -210,15 +210,23 @@ HWY_NOINLINE void pack_panel(const S* src, int64_t line, int64_t step, int64_t v
   const auto line_at = [&](int64_t i) { return src + std::min(i, valid - 1) * line; };
   if (step == 1 && R >= G) {
     const hn::FixedTag<T, G> d;
-    for (int64_t i0 = 0; i0 < R; i0 += G) {
-      const int64_t i = std::min(i0, R - G);  // the last block may cover lines again
-      const S* lines[G];
-      for (int64_t g = 0; g < G; ++g) lines[g] = line_at(i + g);
-      int64_t k = 0;
-      for (; k + G <= depth; k += G)
-        transpose_square<T>([&](int64_t g) HWY_ATTR { return load(d, lines[g] + k); }, out + k * R + i, R);
-      for (; k < depth; ++k)
-        for (int64_t g = 0; g < G; ++g) out[k * R + i + g] = static_cast<T>(lines[g][k]);
+    // A cache line of every line at a time: what of the panel is written to meanwhile stays in L1.
+    constexpr int64_t kSteps = 64 / sizeof(T);
+    for (int64_t k0 = 0; k0 < depth; k0 += kSteps) {
+      const int64_t end = std::min(depth, k0 + kSteps);
+      for (int64_t i0 = 0; i0 < R; i0 += G) {
+        const int64_t i = std::min(i0, R - G);  // the last block may cover lines again
+        const S* lines[G];
+        for (int64_t g = 0; g < G; ++g) {
+          lines[g] = line_at(i + g);
+          hwy::Prefetch(lines[g] + k0 + 2 * kSteps);
+        }
+        int64_t k = k0;
+        for (; k + G <= end; k += G)
+          transpose_square<T>([&](int64_t g) HWY_ATTR { return load(d, lines[g] + k); }, out + k * R + i, R);
+        for (; k < end; ++k)
+          for (int64_t g = 0; g < G; ++g) out[k * R + i + g] = static_cast<T>(lines[g][k]);
+      }
     }
     return;
   }
