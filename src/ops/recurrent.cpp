@@ -1,12 +1,15 @@
-// Recurrent networks, made of linear maps and pointwise operators: one cell's step, a layer in one direction over the
-// steps of a sequence, and the stack of layers. The input's part of all steps of a layer is one product.
-#include "ops/common.h"
+// Recurrent networks: one cell's step, a layer in one direction over the steps of a sequence, and the stack of layers.
+// The input's part of all steps of a layer is one product; the steps are one operator where there is a kernel for it,
+// and linear maps and pointwise operators elsewhere and in second derivatives.
+#include "kernels/cpu/recurrent.h"
+
+#include "ops/again.h"
 
 namespace rush {
 
 namespace {
 
-enum class Cell { lstm, gru, tanh, relu };
+using cpu::Cell;
 
 struct Weights {
   Tensor w_ih, w_hh, b_ih, b_hh, w_hr;
@@ -45,19 +48,19 @@ struct Sequence {
 
 Tensor first_rows(const Tensor& x, int64_t n) { return !x.defined() || x.size(0) == n ? x : narrow(x, 0, 0, n); }
 
-/// One layer in one direction. A sequence that is over keeps its last state; backwards it begins with the first one.
-std::pair<Tensor, State> run_layer(Cell cell, const Sequence& x, const State& initial, const Weights& w,
-                                   bool backwards) {
-  const Tensor from_input = linear(x.rows, w.w_ih, w.b_ih);
-  const size_t steps = x.sizes.size();
+/// The steps of a layer in one direction. A sequence that is over keeps its last state; backwards it begins with the
+/// first one.
+std::pair<Tensor, State> unroll(Cell cell, const Tensor& from_input, Ints sizes, const State& initial, const Weights& w,
+                                bool backwards) {
+  const size_t steps = sizes.size();
   std::vector<int64_t> start(steps, 0);
-  for (size_t t = 1; t < steps; ++t) start[t] = start[t - 1] + x.sizes[t - 1];
+  for (size_t t = 1; t < steps; ++t) start[t] = start[t - 1] + sizes[t - 1];
   std::vector<Tensor> outputs(steps), ended_h, ended_c;
-  int64_t active = backwards ? x.sizes[steps - 1] : x.sizes[0];
+  int64_t active = backwards ? sizes[steps - 1] : sizes[0];
   State now{first_rows(initial.h, active), first_rows(initial.c, active)};
   for (size_t i = 0; i < steps; ++i) {
     const size_t t = backwards ? steps - 1 - i : i;
-    const int64_t n = x.sizes[t];
+    const int64_t n = sizes[t];
     if (n < active) {
       ended_h.push_back(narrow(now.h, 0, n, active - n));
       if (now.c.defined()) ended_c.push_back(narrow(now.c, 0, n, active - n));
@@ -78,6 +81,116 @@ std::pair<Tensor, State> run_layer(Cell cell, const Sequence& x, const State& in
   };
   now = {whole(now.h, ended_h), now.c.defined() ? whole(now.c, ended_c) : Tensor()};
   return {steps == 1 ? outputs[0] : cat(outputs, 0), now};
+}
+
+// Two operators of this file alone, which are in no index.
+extern const Op<
+    "_recurrence(Tensor gates, Tensor h0, Tensor? c0, Tensor w_hh, Tensor? b_hh, int[] sizes, int cell, bool reverse, "
+    "bool keep) -> (Tensor output, Tensor h, Tensor c, Tensor kept)">
+    recurrence;
+extern const Op<
+    "_recurrence_backward(Tensor? grad, Tensor? grad_h, Tensor? grad_c, Tensor output, Tensor kept, Tensor h0, Tensor? "
+    "c0, Tensor w_hh, bool need_weight, bool need_bias, int[] sizes, int cell, bool reverse) -> (Tensor, Tensor, "
+    "Tensor, Tensor, Tensor)">
+    recurrence_backward;
+
+OP_DEFINE(recurrence){{
+    .doc = R"(The steps of one recurrent layer in one direction.
+
+gates: the input's part of the gates for the rows of all steps, (rows, gates * hidden), with all biases but ``b_hh``;
+``sizes[t]`` rows are step t's. h0, c0: (batch, hidden). Results: the states of all steps, the last states, and with
+``keep`` what the gradient needs, as bytes.)",
+    .infer =
+        [](const Tensor& gates, const Tensor& h0, const Tensor& c0, const Tensor& w_hh, const Tensor& b_hh, Ints sizes,
+           int64_t cell, bool, bool keep) {
+          const int64_t hidden = h0.size(-1), count = cpu::gate_count(Cell(cell)), batch = h0.size(0);
+          int64_t rows = 0;
+          for (const int64_t n : sizes) {
+            check(n > 0 && n <= batch, "Expected batch sizes from 1 to ", batch, ", got ", n);
+            rows += n;
+          }
+          check(h0.dim() == 2 && (!c0.defined() || Ints(c0.sizes()) == Ints(h0.sizes())), "Expected states of shape ",
+                h0.sizes(), ", got ", c0.defined() ? Ints(c0.sizes()) : Ints());
+          check(Ints(gates.sizes()) == Ints({rows, count * hidden}), "Expected gates of shape ",
+                Dims{rows, count * hidden}, ", got ", gates.sizes());
+          check(Ints(w_hh.sizes()) == Ints({count * hidden, hidden}), "Expected weight_hh of shape ",
+                Dims{count * hidden, hidden}, ", got ", w_hh.sizes());
+          check(!b_hh.defined() || b_hh.numel() == count * hidden, "Expected bias_hh of ", count * hidden, " elements");
+          check(c0.defined() == (Cell(cell) == Cell::lstm), "c0 is for an LSTM, and for no other cell");
+          const DType t = gates.dtype();
+          return std::array<Meta, 4>{
+              Meta{{rows, hidden}, t}, Meta{h0.sizes(), t}, Meta{c0.defined() ? c0.sizes() : Dims{0}, t},
+              Meta{{keep ? rows : 0, cpu::kept_count(Cell(cell)) * hidden * size_of(t)}, kUInt8}};
+        },
+    .kernel = {[](Tensor& output, Tensor& h, Tensor& c, Tensor& kept, const Tensor& gates, const Tensor& h0,
+                  const Tensor& c0, const Tensor& w_hh, const Tensor& b_hh, Ints sizes, int64_t cell, bool reverse,
+                  bool keep) {
+      Tensor none;
+      in_place(copy, h, h0);
+      if (c0.defined()) in_place(copy, c, c0);
+      cpu::recurrence({Cell(cell), sizes, reverse}, contiguous(gates), contiguous(w_hh),
+                      b_hh.defined() ? contiguous(b_hh) : b_hh, output, h, c0.defined() ? c : none, keep ? kept : none);
+    }},
+    .saves = "gates, h0, c0, w_hh, b_hh, output, kept",
+    .vjp =
+        [](const Tensors& g, const Tensors& results, const Tensor& gates, const Tensor& h0, const Tensor& c0,
+           const Tensor& w_hh, const Tensor& b_hh, Ints sizes, int64_t cell, bool reverse, bool) {
+          if (grad_enabled())
+            return gradients_again({gates, h0, c0, w_hh, b_hh}, {g[0], g[1], g[2]}, [&](Tensors x) {
+              const auto [output, last] =
+                  unroll(Cell(cell), x[0], sizes, {x[1], x[2]}, {{}, x[3], {}, x[4], {}}, reverse);
+              return std::array{output, last.h, last.c};
+            });
+          const auto [dgates, dh, dc, dw, db] =
+              recurrence_backward(g[0], g[1], g[2], results[0], results[3], h0, c0, w_hh, needs_grad(3), needs_grad(4),
+                                  sizes, cell, reverse);
+          return Grads{dgates, dh, dc, dw, db};
+        },
+}};
+
+OP_DEFINE(recurrence_backward){{
+    .doc = R"(The gradients of _recurrence: of gates, h0, c0, and where needed of w_hh and b_hh.)",
+    .infer =
+        [](const Tensor&, const Tensor&, const Tensor&, const Tensor& output, const Tensor&, const Tensor& h0,
+           const Tensor& c0, const Tensor& w_hh, bool need_weight, bool need_bias, Ints, int64_t, bool) {
+          const DType t = output.dtype();
+          return std::array<Meta, 5>{Meta{{output.sizes()[0], w_hh.sizes()[0]}, t}, Meta{h0.sizes(), t},
+                                     Meta{c0.defined() ? c0.sizes() : Dims{0}, t},
+                                     Meta{need_weight ? w_hh.sizes() : Dims{0}, t},
+                                     Meta{{need_bias ? w_hh.sizes()[0] : 0}, t}};
+        },
+    .kernel = {[](Tensor& dgates, Tensor& dh, Tensor& dc, Tensor& dw, Tensor& db, const Tensor& g, const Tensor& g_h,
+                  const Tensor& g_c, const Tensor& output, const Tensor& kept, const Tensor& h0, const Tensor& c0,
+                  const Tensor& w_hh, bool need_weight, bool need_bias, Ints sizes, int64_t cell, bool reverse) {
+      const auto begin = [](Tensor& d, const Tensor& last) {
+        last.defined() ? in_place(copy, d, last) : in_place(fill, d, Tensor(0));
+      };
+      begin(dh, g_h);
+      if (c0.defined()) begin(dc, g_c);
+      Tensor none;
+      cpu::recurrence_backward({Cell(cell), sizes, reverse}, g.defined() ? contiguous(g) : g, output, kept,
+                               contiguous(h0), c0.defined() ? contiguous(c0) : c0, contiguous(w_hh), dgates, dh,
+                               c0.defined() ? dc : none, need_weight ? dw : none, need_bias ? db : none);
+    }},
+}};
+
+/// One layer in one direction.
+std::pair<Tensor, State> run_layer(Cell cell, const Sequence& x, const State& initial, const Weights& w,
+                                   bool backwards) {
+  const DType t = x.rows.dtype();
+  const auto fits = [t](const Tensor& p) { return !p.defined() || (p.dtype() == t && p.device().is_cpu()); };
+  const bool fused = (t == kFloat32 || t == kFloat64) && !w.w_hr.defined() && fits(initial.h) && fits(initial.c) &&
+                     fits(w.w_ih) && fits(w.w_hh) && fits(w.b_ih) && fits(w.b_hh) && fits(x.rows);
+  if (!fused) return unroll(cell, linear(x.rows, w.w_ih, w.b_ih), x.sizes, initial, w, backwards);
+  // Only a GRU's new gate tells one bias from the other.
+  const bool one_bias = cell != Cell::gru && w.b_ih.defined();
+  const Tensor gates = linear(x.rows, w.w_ih, one_bias ? w.b_ih + w.b_hh : w.b_ih);
+  bool keep = false;
+  for (const Tensor* p : {&gates, &initial.h, &initial.c, &w.w_hh, &w.b_hh})
+    keep |= grad_enabled() && p->defined() && p->requires_grad();
+  auto [output, h, c, kept] = recurrence(gates, initial.h, initial.c, w.w_hh, one_bias ? Tensor() : w.b_hh, x.sizes,
+                                         int64_t(cell), backwards, keep);
+  return {output, {h, initial.c.defined() ? c : Tensor()}};
 }
 
 struct Network {

@@ -75,3 +75,53 @@ def test_packed(kind):
         torch.testing.assert_close(got, torch.cat(steps[n]))
     for a, b in zip(last, expected):
         torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("sizes", [[17] * 3, [17, 17, 14, 3], [2, 1]])
+@pytest.mark.parametrize("kind", CELLS)
+def test_gradients(kind, sizes):
+    """The fused steps' against those of the cells, with more rows and units than one block has, for all uses at once."""
+    hidden, features, batch = 37, 3, sizes[0]
+    torch.manual_seed(1)
+    gates = hidden * CELLS[kind]
+    shapes = ((gates, features), (gates, hidden), (gates,), (gates,)) * 2
+    params = [torch.randn(s, dtype=torch.float64) * 0.2 for s in shapes]
+    states = [torch.randn(2, batch, hidden, dtype=torch.float64) for _ in range(2 if kind == "lstm" else 1)]
+    data = torch.randn(sum(sizes), features, dtype=torch.float64)
+    leaves = [data, *states, *params]
+    starts = [sum(sizes[:t]) for t in range(len(sizes))]
+
+    def gradients(run):
+        for leaf in leaves:
+            leaf.grad = None
+            leaf.requires_grad_()
+        out, last = run()
+        weigh = [torch.linspace(-1, 2, x.numel(), dtype=torch.float64).reshape(x.shape) for x in (out, *last)]
+        sum((x * w).sum() for x, w in zip((out, *last), weigh)).backward()
+        return [leaf.grad for leaf in leaves]
+
+    def fused():
+        hx = states if kind == "lstm" else states[0]
+        out, *last = getattr(torch._C, kind)(data, torch.tensor(sizes), hx, params, True, 1, 0.0, True, True)
+        return out, last
+
+    def stepwise():
+        rows = [[data[i + n : i + n + 1] for i, size in zip(starts, sizes) if n < size] for n in range(batch)]
+        steps, last = by_cells(kind, rows, params, states)
+        return torch.cat([steps[n][t] for t, size in enumerate(sizes) for n in range(size)]), last
+
+    for a, b in zip(gradients(fused), gradients(stepwise)):
+        torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_second_derivatives(kind):
+    params, states = network(kind, layers=1)
+    data = torch.randn(sum(SIZES), 3, dtype=torch.float64)
+
+    def run(x, weight):
+        hx = states if kind == "lstm" else states[0]
+        sizes = torch.tensor(SIZES)
+        return getattr(torch._C, kind)(x, sizes, hx, [params[0], weight, *params[2:]], True, 1, 0.0, True, True)[0]
+
+    assert torch.autograd.gradgradcheck(run, (data.requires_grad_(), params[1].requires_grad_()))
