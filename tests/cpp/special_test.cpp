@@ -243,17 +243,17 @@ TEST(SpecialFunctions, Edges) {
 TEST(SpecialFunctions, OrthogonalPolynomials) {
   using enum s::Polynomial;
   const double x = 0.3, t = std::acos(x);
-  EXPECT_NEAR(s::orthogonal<T>(x, 5), std::cos(5 * t), 1e-14);
-  EXPECT_NEAR(s::orthogonal<U>(x, 5), std::sin(6 * t) / std::sin(t), 1e-14);
-  EXPECT_NEAR(s::orthogonal<V>(x, 5), std::cos(5.5 * t) / std::cos(0.5 * t), 1e-14);
-  EXPECT_NEAR(s::orthogonal<W>(x, 5), std::sin(5.5 * t) / std::sin(0.5 * t), 1e-14);
-  EXPECT_NEAR(s::orthogonal<H>(x, 3), 8 * x * x * x - 12 * x, 1e-14);
-  EXPECT_NEAR(s::orthogonal<He>(x, 3), x * x * x - 3 * x, 1e-14);
-  EXPECT_NEAR(s::orthogonal<L>(x, 2), 0.5 * (x * x - 4 * x + 2), 1e-14);
-  EXPECT_NEAR(s::orthogonal<P>(x, 3), 0.5 * (5 * x * x * x - 3 * x), 1e-14);
-  EXPECT_EQ(s::shifted<T>(0.75, 2), s::orthogonal<T>(0.5, 2));
-  EXPECT_EQ(s::orthogonal<P>(x, 0), 1);
-  EXPECT_EQ(s::orthogonal<P>(x, -1), 0);
+  EXPECT_NEAR(s::orthogonal<T>(x, 5.0), std::cos(5 * t), 1e-14);
+  EXPECT_NEAR(s::orthogonal<U>(x, 5.0), std::sin(6 * t) / std::sin(t), 1e-14);
+  EXPECT_NEAR(s::orthogonal<V>(x, 5.0), std::cos(5.5 * t) / std::cos(0.5 * t), 1e-14);
+  EXPECT_NEAR(s::orthogonal<W>(x, 5.0), std::sin(5.5 * t) / std::sin(0.5 * t), 1e-14);
+  EXPECT_NEAR(s::orthogonal<H>(x, 3.0), 8 * x * x * x - 12 * x, 1e-14);
+  EXPECT_NEAR(s::orthogonal<He>(x, 3.0), x * x * x - 3 * x, 1e-14);
+  EXPECT_NEAR(s::orthogonal<L>(x, 2.0), 0.5 * (x * x - 4 * x + 2), 1e-14);
+  EXPECT_NEAR(s::orthogonal<P>(x, 3.0), 0.5 * (5 * x * x * x - 3 * x), 1e-14);
+  EXPECT_EQ(s::shifted<T>(0.75, 2.0), s::orthogonal<T>(0.5, 2.0));
+  EXPECT_EQ(s::orthogonal<P>(x, 0.0), 1);
+  EXPECT_EQ(s::orthogonal<P>(x, -1.0), 0);
 }
 
 }  // namespace
