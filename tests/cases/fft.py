@@ -62,6 +62,11 @@ for name, kind in (
     transform(f"fft_{name}", ref, LENGTHS, norms=False, suffix="lengths", tol=10, **kind)
 
 
+def last_axes(f):
+    """NumPy wants to be told which axes sizes are for; in PyTorch they are the last ones."""
+    return lambda x, s=None, dim=None, norm=None: f(x, s, range(-len(s), 0) if s and dim is None else dim, norm)
+
+
 def hfftn(x, s=None, dim=None, norm=None):
     dims = list(range(x.ndim))[-len(s) if s else 0 :] if dim is None else list(dim)
     if len(dims) > 1:
@@ -85,11 +90,11 @@ TWICE = [
 NONE = [(((3, 4), None, V(())), RuntimeError, "must transform at least one axis")]
 MANY = [(((3, 4), V((2, 2, 2))), RuntimeError, "Got shape with 3 values but input tensor only has 2 dimensions")]
 for name, ref, kind in (
-    ("fft", np.fft.fftn, {}),
-    ("ifft", np.fft.ifftn, {}),
-    ("rfft", np.fft.rfftn, {"real": True}),
+    ("fft", last_axes(np.fft.fftn), {}),
+    ("ifft", last_axes(np.fft.ifftn), {}),
+    ("rfft", last_axes(np.fft.rfftn), {"real": True}),
     ("ihfft", ihfftn, {"real": True}),
-    ("irfft", np.fft.irfftn, {"to": "real"}),
+    ("irfft", last_axes(np.fft.irfftn), {"to": "real"}),
     ("hfft", hfftn, {"to": "real"}),
 ):
     plane = lambda x, s=None, dim=(-2, -1), norm=None, f=ref: f(x, s, dim, norm)  # noqa: E731
