@@ -349,7 +349,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
 def lu(A, pivot=True, get_infos=False, out=None):
     """The LU factors of matrices in one matrix and their pivots; with `get_infos` also which have a zero on U's diagonal."""
     found = _C.linalg_lu_factor_ex(A, pivot=pivot)
-    result = tuple(found) if get_infos else tuple(found)[:2]
+    result = found if get_infos else tuple(found)[:2]
     if out is None:
         return result
     for target, value in zip(out, result):

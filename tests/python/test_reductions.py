@@ -52,6 +52,13 @@ def test_named_results():
     assert x.median(0).values.tolist() == [1, 2] and x.kthvalue(2, 0).indices.tolist() == [1, 0]
 
 
+def test_lu_names_its_results_with_infos():
+    x = torch.tensor([[0.0, 1.0], [2.0, 3.0]])
+    named = torch.lu(x, get_infos=True)
+    assert named.LU.tolist() == [[2, 3], [0, 1]] and named.pivots.tolist() == [2, 2] and named.info.item() == 0
+    assert type(x.lu()) is tuple and x.lu()[0].equal(named.LU)
+
+
 def test_ties_share_the_gradient_of_amax():
     x = torch.tensor([2.0, 5.0, 5.0], requires_grad=True)
     x.amax().backward()
