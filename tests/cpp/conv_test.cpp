@@ -8,6 +8,7 @@
 #include <sstream>
 #include <vector>
 
+#include "kernels/cpu/winograd.h"
 #include "rushlight/parallel.h"
 
 namespace {
@@ -143,10 +144,61 @@ TYPED_TEST(Conv, AllThreeAgreeWithPlainLoops) {
   }
 }
 
-TEST(ConvThreads, DoNotChangeTheResult) {
-  const Convolution c = make(3, 20, 40, 1, {1, 30, 30}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1});
-  std::vector<float> x(size_t(c.batch * c.in_channels * 900)), w(size_t(c.out_channels * c.in_channels * 9));
-  std::vector<float> gy(size_t(c.batch * c.out_channels * 900));
+// The greatest difference, relative to the greatest element.
+double distance(const std::vector<float>& a, const std::vector<double>& b) {
+  double difference = 0, greatest = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    difference = std::max(difference, std::abs(double(a[i]) - b[i]));
+    greatest = std::max(greatest, std::abs(b[i]));
+  }
+  return difference / greatest;
+}
+
+// Floats take Winograd's way, doubles the plain one.
+TEST(Winograd, AgreesWithThePlainSum) {
+  const std::vector<Convolution> all{
+      make(2, 32, 40, 1, {1, 14, 14}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}),
+      make(1, 37, 70, 1, {1, 10, 31}, {1, 3, 3}, {1, 1, 1}, {0, 0, 2}),
+      make(3, 64, 32, 1, {1, 7, 5}, {1, 3, 3}, {1, 1, 1}, {0, 2, 1}),
+      make(8, 32, 33, 1, {1, 28, 28}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}),  // several batches of tiles
+      make(1, 32, 32, 1, {1, 4, 130}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}),  // several segments in a row
+      make(9, 48, 35, 1, {1, 2, 2}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}),    // tiles of 2 x 2
+      make(40, 33, 32, 1, {1, 4, 3}, {1, 3, 3}, {1, 1, 1}, {0, 0, 1}),
+  };
+  std::mt19937 generator(1);
+  std::normal_distribution<float> value;
+  const auto random = [&](int64_t n) {
+    std::vector<float> result(static_cast<size_t>(n));
+    for (float& x : result) x = value(generator);
+    return result;
+  };
+  const auto wide = [](const std::vector<float>& v) { return std::vector<double>(v.begin(), v.end()); };
+  for (const Convolution& c : all) {
+    SCOPED_TRACE(describe(c));
+    ASSERT_TRUE(cpu::winograd_suits(c));
+    const auto x = random(c.batch * c.in_channels * volume(c.input)), w = random(c.out_channels * c.in_channels * 9);
+    const auto gy = random(c.batch * c.out_channels * volume(c.output));
+    const auto out_bias = random(c.out_channels), in_bias = random(c.in_channels);
+    std::vector<float> y(gy.size()), gx(x.size()), gw(w.size());
+    std::vector<double> wide_y(gy.size()), wide_gx(x.size()), wide_gw(w.size());
+    cpu::conv_forward<float>(c, x.data(), w.data(), out_bias.data(), y.data());
+    cpu::conv_backward_data<float>(c, gy.data(), w.data(), gx.data(), in_bias.data());
+    cpu::conv_backward_weight<float>(c, x.data(), gy.data(), gw.data());
+    cpu::conv_forward<double>(c, wide(x).data(), wide(w).data(), wide(out_bias).data(), wide_y.data());
+    cpu::conv_backward_data<double>(c, wide(gy).data(), wide(w).data(), wide_gx.data(), wide(in_bias).data());
+    cpu::conv_backward_weight<double>(c, wide(x).data(), wide(gy).data(), wide_gw.data());
+    EXPECT_LT(distance(y, wide_y), 5e-6);
+    EXPECT_LT(distance(gx, wide_gx), 5e-6);
+    EXPECT_LT(distance(gw, wide_gw), 5e-6);
+  }
+}
+
+class ConvThreads : public testing::TestWithParam<Convolution> {};
+TEST_P(ConvThreads, DoNotChangeTheResult) {
+  const Convolution& c = GetParam();
+  std::vector<float> x(size_t(c.batch * c.in_channels * volume(c.input)));
+  std::vector<float> w(size_t(c.out_channels * c.in_channels * volume(c.kernel)));
+  std::vector<float> gy(size_t(c.batch * c.out_channels * volume(c.output)));
   for (auto* v : {&x, &w, &gy})
     for (size_t i = 0; i < v->size(); ++i) (*v)[i] = std::sin(float(i));
   std::vector<float> results[2];
@@ -162,4 +214,8 @@ TEST(ConvThreads, DoNotChangeTheResult) {
   set_num_threads(before);
   EXPECT_EQ(results[0], results[1]);
 }
+INSTANTIATE_TEST_SUITE_P(Shapes, ConvThreads,
+                         testing::Values(make(3, 20, 40, 1, {1, 30, 30}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}),
+                                         make(3, 40, 70, 1, {1, 30, 30}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1}),
+                                         make(2, 40, 70, 1, {1, 15, 9}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1})));
 }  // namespace

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "kernels/cpu/scratch.h"
+#include "kernels/cpu/winograd.h"
 #include "rushlight/parallel.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -744,6 +745,7 @@ void conv_forward(const Convolution& c, const T* x, const T* weight, const T* bi
     in_float(x, input_numel(c), weight, weight_numel(c), bias, c.out_channels, y, output_numel(c),
              [&](auto... a) { conv_forward<float>(c, a...); });
   } else if constexpr (std::is_same_v<T, float>) {
+    if (winograd_suits(c)) return winograd_forward(c, x, weight, bias, y);
     HWY_DYNAMIC_DISPATCH(forward_float)({c, x, weight, bias, y});
   } else {
     HWY_DYNAMIC_DISPATCH(forward_double)({c, x, weight, bias, y});
@@ -758,6 +760,7 @@ void conv_backward_data(const Convolution& c, const T* grad_y, const T* weight, 
                conv_backward_data<float>(c, g, w, out, b);
              });
   } else if constexpr (std::is_same_v<T, float>) {
+    if (winograd_suits(c)) return winograd_backward_data(c, grad_y, weight, grad_x, bias);
     HWY_DYNAMIC_DISPATCH(backward_data_float)({c, grad_y, weight, bias, grad_x});
   } else {
     HWY_DYNAMIC_DISPATCH(backward_data_double)({c, grad_y, weight, bias, grad_x});
@@ -772,6 +775,7 @@ void conv_backward_weight(const Convolution& c, const T* x, const T* grad_y, T* 
                   conv_backward_weight<float>(c, x32, g, out);
                 });
   } else if constexpr (std::is_same_v<T, float>) {
+    if (winograd_suits(c)) return winograd_backward_weight(c, x, grad_y, grad_weight);
     HWY_DYNAMIC_DISPATCH(backward_weight_float)({c, x, grad_y, nullptr, grad_weight});
   } else {
     HWY_DYNAMIC_DISPATCH(backward_weight_double)({c, x, grad_y, nullptr, grad_weight});
