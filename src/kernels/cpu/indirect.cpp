@@ -1,0 +1,340 @@
+// Gradients of convolutions by indirection: images are copied once with the channels of a pixel side by side, and the
+// micro-kernels are told where each pixel lies that a tap reads. There are no patches to pack, rows of pixels may be
+// as short as they like, pixels outside the image cost little or nothing, and each residue modulo a stride is but
+// another list.
+//
+// Backward for data: 14 pixels by 32 input channels at a time, summed over the taps that reach any of the pixels and
+// over the output channels. Neighbours in a tile are the same pixel of different images, so that most tiles meet no
+// tap outside. Backward for the weight: 14 input by 32 output channels of a tap, summed over the pairs of pixels that
+// the tap connects.
+//
+// Measured on two cores of a Zen 4 server (FMA peak 230 GF/s), 3x3 of stride 2, 256 to 512 channels, 16 x 4 x 4: 237
+// for data and 171 GF/s for the weight, counting products with pixels outside (42 and 34 by the ways of conv.cpp).
+#include "kernels/cpu/indirect.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "kernels/cpu/gather.h"
+#include "kernels/cpu/scratch.h"
+#include "rushlight/parallel.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/indirect.cpp"
+#include <hwy/foreach_target.h>
+//
+#include "kernels/cpu/gemm-inl.h"
+
+#ifndef RUSH_INDIRECT_CPP
+#define RUSH_INDIRECT_CPP
+namespace rush::cpu {
+namespace {
+
+struct DataGradient {
+  const Convolution& conv;
+  const float *grad_y, *weight, *bias;
+  float* grad_x;
+};
+struct WeightGradient {
+  const Convolution& conv;
+  const float *x, *grad_y;
+  float* grad_weight;
+};
+
+// Elements a and b, whose products are to be summed.
+struct Pair {
+  int64_t a, b;
+};
+
+}  // namespace
+}  // namespace rush::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace rush::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+
+using D = hn::ScalableTag<float>;
+using Vec = hn::Vec<D>;
+constexpr int64_t N = kLanes<float>, P = kPanel<float>;
+
+// Floats from pixel to pixel: whole vectors, and not a power of two, whose multiples share few cache lines.
+constexpr int64_t pixel_row(int64_t channels) { return (ceil_div(channels, N) + 1) * N; }
+
+// Copies images so that the channels of a pixel are contiguous; behind the last pixel is one of zeros.
+float* channels_last(Scratch purpose, const float* from, int64_t images, int64_t channels, int64_t pixels) {
+  constexpr int64_t kBlock = 64;
+  const int64_t row = pixel_row(channels), blocks = ceil_div(pixels, kBlock);
+  float* const to = scratch<float>(purpose, (images * pixels + 1) * row);
+  parallel_for(0, images * blocks, std::max<int64_t>(1, (1 << 14) / (channels * std::min(pixels, kBlock))),
+               [&](int64_t lo, int64_t hi) {
+                 for (int64_t i = lo; i < hi; ++i) {
+                   const int64_t n = i / blocks, p = i % blocks * kBlock;
+                   transpose(from + n * channels * pixels + p, pixels, channels, std::min(kBlock, pixels - p),
+                             to + (n * pixels + p) * row, row);
+                 }
+               });
+  std::fill_n(to + images * pixels * row, row, 0.f);
+  return to;
+}
+
+// ---- for data -------------------------------------------------------------------------------------------------------
+
+// c[c_at[i]] = start + the sum over taps t and k of a[a_at[t * kMaxRows + i] + k] * b[b_at[t] + k * width].
+struct PixelTile {
+  int64_t rows, taps, depth;
+  const float *a, *b, *start;
+  const int64_t *a_at, *b_at;
+  float* c;
+  const int64_t* c_at;
+};
+
+template <int R, int V>
+HWY_NOINLINE void pixel_kernel(const PixelTile& t) {
+  const D d;
+  Vec sum[R][V];
+#pragma GCC unroll 16
+  for (int i = 0; i < R; ++i) {
+#pragma GCC unroll 2
+    for (int v = 0; v < V; ++v) sum[i][v] = hn::LoadU(d, t.start + v * N);
+  }
+  for (int64_t tap = 0; tap < t.taps; ++tap) {
+    int64_t at[R];
+#pragma GCC unroll 16
+    for (int i = 0; i < R; ++i) at[i] = t.a_at[tap * kMaxRows + i];
+    const float* HWY_RESTRICT a = t.a;
+    const float* HWY_RESTRICT b = t.b + t.b_at[tap];
+    for (int64_t k = t.depth; k > 0; --k) {
+      Vec bv[V];
+#pragma GCC unroll 2
+      for (int v = 0; v < V; ++v) bv[v] = hn::LoadU(d, b + v * N);
+#pragma GCC unroll 16
+      for (int i = 0; i < R; ++i) {
+        const Vec av = hn::Set(d, a[at[i]]);
+#pragma GCC unroll 2
+        for (int v = 0; v < V; ++v) sum[i][v] = hn::MulAdd(av, bv[v], sum[i][v]);
+      }
+      ++a;
+      b += V * N;
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < R; ++i) {
+    if (i >= t.rows) break;
+#pragma GCC unroll 2
+    for (int v = 0; v < V; ++v) hn::StoreU(sum[i][v], d, t.c + t.c_at[i] + v * N);
+  }
+}
+
+// ---- for the weight -------------------------------------------------------------------------------------------------
+
+// c[i * c_row] = the sum over pairs of a[pair.a + i] * b[pair.b].
+struct PairTile {
+  int64_t rows, count;
+  const float *a, *b;
+  const Pair* pairs;
+  float* c;
+  int64_t c_row;
+};
+
+template <int R, int V>
+HWY_NOINLINE void pair_kernel(const PairTile& t) {
+  const D d;
+  Vec sum[R][V];
+#pragma GCC unroll 16
+  for (int i = 0; i < R; ++i) {
+#pragma GCC unroll 2
+    for (int v = 0; v < V; ++v) sum[i][v] = hn::Zero(d);
+  }
+  for (int64_t p = 0; p < t.count; ++p) {
+    const float* HWY_RESTRICT a = t.a + t.pairs[p].a;
+    const float* HWY_RESTRICT b = t.b + t.pairs[p].b;
+    Vec bv[V];
+#pragma GCC unroll 2
+    for (int v = 0; v < V; ++v) bv[v] = hn::LoadU(d, b + v * N);
+#pragma GCC unroll 16
+    for (int i = 0; i < R; ++i) {
+      const Vec av = hn::Set(d, a[i]);
+#pragma GCC unroll 2
+      for (int v = 0; v < V; ++v) sum[i][v] = hn::MulAdd(av, bv[v], sum[i][v]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < R; ++i) {
+    if (i >= t.rows) break;
+#pragma GCC unroll 2
+    for (int v = 0; v < V; ++v) hn::StoreU(sum[i][v], d, t.c + i * t.c_row + v * N);
+  }
+}
+
+#if HWY_CAP_GE512 || HWY_ARCH_ARM_A64
+#define RUSH_KERNELS(kernel)                                                                        \
+  {                                                                                                 \
+    {kernel<1, 1>, kernel<1, 2>}, {kernel<2, 1>, kernel<2, 2>}, {kernel<4, 1>, kernel<4, 2>},       \
+        {kernel<6, 1>, kernel<6, 2>}, {kernel<8, 1>, kernel<8, 2>}, {kernel<10, 1>, kernel<10, 2>}, \
+        {kernel<12, 1>, kernel<12, 2>}, {                                                           \
+      kernel<14, 1>, kernel<14, 2>                                                                  \
+    }                                                                                               \
+  }
+#else
+#define RUSH_KERNELS(kernel)                                                                    \
+  {                                                                                             \
+    {kernel<1, 1>, kernel<1, 2>}, {kernel<2, 1>, kernel<2, 2>}, {kernel<4, 1>, kernel<4, 2>}, { \
+      kernel<6, 1>, kernel<6, 2>                                                                \
+    }                                                                                           \
+  }
+#endif
+void run_pixels(const PixelTile& t, int64_t width) {
+  static constexpr void (*kernels[kMaxRows / 2 + 1][2])(const PixelTile&) = RUSH_KERNELS(pixel_kernel);
+  kernels[kernel_rows(t.rows) / 2][width > N](t);
+}
+void run_pairs(const PairTile& t, int64_t width) {
+  static constexpr void (*kernels[kMaxRows / 2 + 1][2])(const PairTile&) = RUSH_KERNELS(pair_kernel);
+  kernels[kernel_rows(t.rows) / 2][width > N](t);
+}
+#undef RUSH_KERNELS
+
+// ---- the loops around -----------------------------------------------------------------------------------------------
+
+// Where position q of a gather's grid and the tap's offset lead, as an index into the source, or -1 outside.
+int64_t source_index(const Gather& g, const Extent& q, const Extent& offset) {
+  int64_t index = 0;
+  for (int d = 0; d < 3; ++d) {
+    const int64_t at = q[d] * g.step[d] + offset[d];
+    if (at < 0 || at >= g.source[d]) return -1;
+    index = index * g.source[d] + at;
+  }
+  return index;
+}
+Extent position(const Extent& grid, int64_t q) { return {q / (grid[1] * grid[2]), q / grid[2] % grid[1], q % grid[2]}; }
+
+void data_gradient(const DataGradient& g) {
+  const Convolution& c = g.conv;
+  const int64_t taps = volume(c.kernel), pixels = volume(c.input), source = volume(c.output);
+  const int64_t row = pixel_row(c.out_channels), outside = c.batch * source * row;
+  const float* const grads = channels_last(Scratch::a, g.grad_y, c.batch, c.out_channels, source);
+  std::vector<Gather> gathers;
+  std::vector<Extent> phases;
+  for_each_phase(c, [&](const Extent& phase) {
+    phases.push_back(phase);
+    gathers.push_back(backward_gather(c, phase));
+  });
+
+  const int64_t panels = ceil_div(c.in_channels, P);
+  const int64_t parts = std::clamp<int64_t>(2 * num_threads() / panels, 1, c.batch);
+  parallel_for(0, panels * parts, 1, [&](int64_t lo, int64_t hi) {
+    for (int64_t task = lo; task < hi; ++task) {
+      const int64_t k0 = task / parts * P, channels = std::min(P, c.in_channels - k0), width = channels > N ? P : N;
+      const int64_t first = c.batch * (task % parts) / parts, images = c.batch * (task % parts + 1) / parts - first;
+      const int64_t plane = c.out_channels * width + N;  // of the weights of one tap
+      float* const weights = scratch<float>(Scratch::b, taps * plane);
+      if (channels < width) std::fill_n(weights, taps * plane, 0.f);
+      for (int64_t o = 0; o < c.out_channels; ++o)
+        transpose(g.weight + (o * c.in_channels + k0) * taps, taps, channels, taps, weights + o * width, plane);
+      HWY_ALIGN float start[P] = {};
+      if (g.bias) std::copy_n(g.bias + k0, channels, start);
+
+      float* const result = scratch<float>(Scratch::c, images * pixels * width);
+      for (size_t phase = 0; phase < phases.size(); ++phase) {
+        const Gather& gather = gathers[phase];
+        const int64_t count = volume(gather.grid) * images;
+        const int64_t R = panel_rows(images >= 8 ? images : count);
+        int64_t length = 0;
+        for (int64_t s = 0; s < count; s += length) {
+          length = std::min(R, images >= 8 ? images - s % images : count - s);
+          Extent at[kMaxRows];
+          int64_t image[kMaxRows], c_at[kMaxRows];
+          for (int64_t i = 0; i < length; ++i) {
+            at[i] = position(gather.grid, (s + i) / images);
+            image[i] = (s + i) % images;
+            int64_t to = 0;
+            for (int d = 0; d < 3; ++d) to = to * c.input[d] + phases[phase][d] + at[i][d] * c.stride[d];
+            c_at[i] = (image[i] * pixels + to) * width;
+          }
+          int64_t* const a_at = scratch<int64_t>(Scratch::gather, (taps + 1) * (kMaxRows + 1));
+          int64_t* const b_at = a_at + taps * kMaxRows;
+          int64_t used = 0;
+          for (size_t t = 0; t < gather.taps.size(); ++t) {
+            bool any = false;
+            for (int64_t i = 0; i < kMaxRows; ++i) {
+              const int64_t index = i < length ? source_index(gather, at[i], gather.offsets[t]) : -1;
+              any |= index >= 0;
+              a_at[used * kMaxRows + i] = index < 0 ? outside : ((first + image[i]) * source + index) * row;
+            }
+            if (any) b_at[used++] = gather.taps[t] * plane;
+          }
+          run_pixels({length, used, c.out_channels, grads, weights, start, a_at, b_at, result, c_at}, width);
+        }
+      }
+      for (int64_t n = 0; n < images; ++n)
+        transpose(result + n * pixels * width, width, pixels, channels,
+                  g.grad_x + ((first + n) * c.in_channels + k0) * pixels, pixels);
+    }
+  });
+}
+
+void weight_gradient(const WeightGradient& g) {
+  const Convolution& c = g.conv;
+  const Gather gather = forward_gather(c);
+  const int64_t taps = volume(c.kernel), pixels = volume(gather.grid), source = volume(gather.source);
+  const int64_t x_row = pixel_row(c.in_channels), grad_row = pixel_row(c.out_channels);
+  const float* const x = channels_last(Scratch::a, g.x, c.batch, c.in_channels, source);
+  const float* const grads = channels_last(Scratch::b, g.grad_y, c.batch, c.out_channels, pixels);
+  std::vector<std::vector<Pair>> pairs(static_cast<size_t>(taps));
+  for (size_t t = 0; t < pairs.size(); ++t)
+    for (int64_t n = 0; n < c.batch; ++n)
+      for (int64_t q = 0; q < pixels; ++q) {
+        const int64_t index = source_index(gather, position(gather.grid, q), gather.offsets[t]);
+        if (index >= 0) pairs[t].push_back({(n * source + index) * x_row, (n * pixels + q) * grad_row});
+      }
+
+  const int64_t R = panel_rows(c.in_channels), rows = ceil_div(c.in_channels, R), panels = ceil_div(c.out_channels, P);
+  const int64_t group = R * std::clamp<int64_t>(rows * panels / (2 * num_threads()), 1, 5);
+  const int64_t groups = ceil_div(c.in_channels, group);
+  parallel_for(0, groups * panels, 1, [&](int64_t lo, int64_t hi) {
+    for (int64_t task = lo; task < hi; ++task) {
+      const int64_t c0 = task / panels * group, channels = std::min(group, c.in_channels - c0);
+      const int64_t k0 = task % panels * P, outs = std::min(P, c.out_channels - k0), width = outs > N ? P : N;
+      float* const sums = scratch<float>(Scratch::c, group * taps * width);
+      for (int64_t t = 0; t < taps; ++t) {
+        const auto& list = pairs[static_cast<size_t>(t)];
+        for (int64_t i = 0; i < channels; i += R)
+          run_pairs({std::min(R, channels - i), static_cast<int64_t>(list.size()), x + c0 + i, grads + k0, list.data(),
+                     sums + (i * taps + t) * width, taps * width},
+                    width);
+      }
+      transpose(sums, width, channels * taps, outs, g.grad_weight + (k0 * c.in_channels + c0) * taps,
+                c.in_channels * taps);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace rush::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rush::cpu {
+namespace {
+HWY_EXPORT(data_gradient);
+HWY_EXPORT(weight_gradient);
+}  // namespace
+
+bool indirect_suits(const Convolution& c) {
+  return c.batch > 0 && c.groups == 1 && c.in_channels >= 16 && c.out_channels >= 16 && volume(c.output) > 0 &&
+         c.output[2] <= 16 && c.batch * volume(c.output) <= 4096;
+}
+
+void indirect_backward_data(const Convolution& c, const float* grad_y, const float* weight, float* grad_x,
+                            const float* bias) {
+  HWY_DYNAMIC_DISPATCH(data_gradient)({c, grad_y, weight, bias, grad_x});
+}
+
+void indirect_backward_weight(const Convolution& c, const float* x, const float* grad_y, float* grad_weight) {
+  HWY_DYNAMIC_DISPATCH(weight_gradient)({c, x, grad_y, grad_weight});
+}
+
+}  // namespace rush::cpu
+#endif
