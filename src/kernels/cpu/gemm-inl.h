@@ -199,7 +199,12 @@ HWY_NOINLINE void pack_panel(const S* src, int64_t line, int64_t step, int64_t v
         for (int64_t i = 0; i < R; i += N) hn::StoreU(load(d, src + k * step + i), d, out + k * R + i);
       return;
     }
-    for (int64_t k = 0; k < depth; ++k)
+    // Whole vectors as long as what they read and write too much lies in the next steps, which then write it again.
+    int64_t k = 0;
+    if (step + valid >= R + N)
+      for (const int64_t end = depth - std::max<int64_t>(2, ceil_div(ceil_div(R, N) * N, R)); k <= end; ++k)
+        for (int64_t i = 0; i < R; i += N) hn::StoreU(load(d, src + k * step + i), d, out + k * R + i);
+    for (; k < depth; ++k)
       for (int64_t i = 0; i < R; i += N) {
         const auto v = i < valid ? load_first(d, src + k * step + i, std::min(valid - i, N)) : hn::Zero(d);
         store_first(d, v, out + k * R + i, std::min(R - i, N));
