@@ -324,7 +324,7 @@ HWY_EXPORT(weight_gradient);
 
 bool indirect_suits(const Convolution& c) {
   return c.batch > 0 && c.groups == 1 && c.in_channels >= 16 && c.out_channels >= 16 && volume(c.output) > 0 &&
-         c.output[2] <= 16 && c.batch * volume(c.output) <= 4096;
+         c.output[2] <= 32 && c.batch * volume(c.output) <= 8192;
 }
 
 void indirect_backward_data(const Convolution& c, const float* grad_y, const float* weight, float* grad_x,
