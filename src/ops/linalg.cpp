@@ -631,11 +631,15 @@ OP_DEFINE(lu_permutation){{
           check(pivots.dtype() == kInt32,
                 "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of "
                 "torch.int32 dtype.");
+          const Dims expected = with(batch_of(lu), {std::min(lu.size(-2), lu.size(-1))});
+          check(pivots.sizes() == expected, "expected pivots of shape ", expected, " for LU of shape ", lu.sizes(),
+                ", got ", pivots.sizes());
           return Meta{with(batch_of(lu), {lu.size(-2), lu.size(-2)}), lu.dtype()};
         },
     .kernel = {[](Tensor& p, const Tensor& lu, const Tensor& pivots) {
-                 for (int64_t i = 0; i < pivots.numel() && pivots.is_contiguous(); ++i) {
-                   const int32_t at = pivots.data<int32_t>()[i];
+                 const Tensor list = contiguous(pivots);
+                 for (int64_t i = 0; i < list.numel(); ++i) {
+                   const int32_t at = list.data<int32_t>()[i];
                    check(at >= 1 && at <= lu.size(-2),
                          "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
                          "Did you properly pass the result of lu_factor?");
@@ -1340,6 +1344,8 @@ OP_DEFINE(linalg_ldl_solve){{
           check(ld.dtype() == b.dtype(), "torch.linalg.ldl_solve: LD dtype ", scalar_name(ld.dtype()),
                 " does not match b dtype ", scalar_name(b.dtype()));
           check_equation(ld, b, true, "torch.linalg.ldl_solve");
+          check(pivots.dim() > 0 && pivots.sizes().back() == ld.size(-1), "torch.linalg.ldl_solve: expected ",
+                ld.size(-1), " pivots for each LD of shape ", ld.sizes(), ", got pivots of shape ", pivots.sizes());
           return Meta{with(broadcast(batch_of(ld), batch_of(b)), {b.size(-2), b.size(-1)}), b.dtype()};
         },
     .kernel = {[](Tensor& x, const Tensor& ld, const Tensor& pivots, const Tensor& b, bool hermitian) {

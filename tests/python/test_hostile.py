@@ -90,6 +90,13 @@ RAISES = {
         lambda: F.embedding_bag(torch.tensor([0, 1]), ones(3, 2), torch.tensor([0, -5])),
         backward_with_other_indices,
     ],
+    "pivots of no factorization": [
+        lambda: torch.lu_unpack(ones(3, 3), torch.full((4,), 99, dtype=torch.int32)[::2]),
+        lambda: torch.linalg.lu_solve(ones(2, 3, 3), torch.full((3, 4), 99, dtype=torch.int32)[:, ::2], ones(2, 3, 1)),
+        lambda: torch.linalg.ldl_solve(ones(3, 3), torch.ones(1, dtype=torch.int32), ones(3, 1)),
+        lambda: torch.linalg.ldl_solve(ones(3, 3), torch.tensor([1, 2, 99], dtype=torch.int32), ones(3, 1)),
+        lambda: torch.linalg.ldl_solve(ones(3, 3), torch.tensor([1, 2, -3], dtype=torch.int32), ones(3, 1)),
+    ],
     "what is no tensor": [
         lambda: torch.cat([ones(2), None]),
         lambda: torch.stack([None]),

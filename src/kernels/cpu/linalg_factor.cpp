@@ -371,6 +371,12 @@ void ldl_solve(Tensor& x, const Tensor& ld, const Tensor& pivots, const Tensor& 
       Matrix<S> y = right[i];
       const auto width = [&](int64_t k) { return pivot[k] < 0 ? 2 : 1; };
       for (int64_t k = 0; k < n; k += width(k)) {
+        const bool pair = pivot[k] < 0;
+        for (int64_t j = k; j <= k + pair; ++j)
+          check(j < n && (pivot[j] < 0) == pair && pivot[j] != 0 && pivot[j] >= -n && pivot[j] <= n,
+                "pivots are not those of a factorization of order ", n);
+      }
+      for (int64_t k = 0; k < n; k += width(k)) {
         const int64_t w = width(k), place = k + w - 1, with = std::abs(pivot[k]) - 1;
         if (with != place) y.row(place).swap(y.row(with));
         y.bottomRows(n - k - w) -= f.block(k + w, k, n - k - w, w) * y.middleRows(k, w);
