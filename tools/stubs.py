@@ -10,7 +10,8 @@ import re
 import sys
 
 _TYPES = {
-    "Tensor": "Tensor", "Tensor?": "Tensor | None", "Tensor[]": "Sequence[Tensor]", "Tensor?[]": "Sequence[Tensor | None]",
+    "Tensor": "Tensor", "Tensor?": "Tensor | None", "Tensor|Scalar": "Tensor | _number",
+    "Tensor|Scalar?": "Tensor | _number | None", "Tensor[]": "Sequence[Tensor]", "Tensor?[]": "Sequence[Tensor | None]",
     "int": "_int", "int?": "_int | None", "int[]": "_ints", "int[]?": "_ints | None", "float": "_float",
     "float?": "_float | None", "float[]": "Sequence[_float]", "float[]?": "Sequence[_float] | None", "bool": "_bool",
     "bool?": "_bool | None", "bool[]": "Sequence[_bool]", "Scalar": "_number", "Scalar?": "_number | None",
@@ -112,8 +113,6 @@ def signatures(schema, name, *, method, in_place):
         if argument in _KEYWORDS:
             argument += "_"
         kind = _TYPES[re.sub(r"\[\d+\]", "[]", kind)]
-        if i and kind.startswith("Tensor"):
-            kind = kind.replace("Tensor", "Tensor | _number", 1)  # numbers are taken where a tensor meets another one
         arguments.append("self" if argument == "self" else f"{argument}: {kind}{' = ...' if default else ''}")
     tensors = result == "Tensor" or (result.startswith("(") and result != "()")
     if not method and not in_place and tensors and " out" not in body:

@@ -193,6 +193,7 @@ Tensor argwhere() const;
 Tensor embedding_renorm(const Tensor& indices, double max_norm, double norm_type) const;
 Tensor embedding_renorm_(const Tensor& indices, double max_norm, double norm_type) const;
 Tensor repeat_interleave(const Tensor& repeats, OptInt dim = {}, OptInt output_size = {}) const;
+Tensor repeat_interleave(int64_t repeats, OptInt dim = {}, OptInt output_size = {}) const;
 Tensor tril(int64_t diagonal = 0) const;
 Tensor tril_(int64_t diagonal = 0) const;
 Tensor triu(int64_t diagonal = 0) const;
@@ -520,6 +521,8 @@ Tensor quantile(const Tensor& q, OptInt dim = {}, bool keepdim = false,
                 std::string_view interpolation = "linear") const;
 Tensor nanquantile(const Tensor& q, OptInt dim = {}, bool keepdim = false,
                    std::string_view interpolation = "linear") const;
+Tensor cov(int64_t correction = 1, const Tensor& fweights = {}, const Tensor& aweights = {}) const;
+Tensor corrcoef() const;
 Tensor histc(int64_t bins = 100, const Scalar& min = 0, const Scalar& max = 0) const;
 Tensor bincount(const Tensor& weights = {}, int64_t minlength = 0) const;
 bool equal(const Tensor& other) const;
@@ -634,6 +637,7 @@ Tensor t() const;
 Tensor t_() const;
 Tensor select(int64_t dim, int64_t index) const;
 Tensor narrow(int64_t dim, int64_t start, int64_t length) const;
+Tensor narrow(int64_t dim, const Tensor& start, int64_t length) const;
 Tensor squeeze() const;
 Tensor squeeze_() const;
 Tensor squeeze(Ints dim) const;

@@ -224,7 +224,7 @@ struct OpInfo {
   uint32_t saved_args = 0, saved_shapes = 0, saved_results = 0;  // bit i: argument or result i
   std::array<uint32_t, kMaxArgs> saved_if{};  // argument i is kept only if one of these arguments needs a gradient
   bool view = false, pointwise = false, overwrites = false, in_place = false, has_kernel = false,
-       differentiable = false, random = false;
+       differentiable = false, random = false, out_apart = false;
   AutocastPolicy autocast;
   const char* onnx = "";
   std::array<Value, kMaxArgs> defaults{};
@@ -296,6 +296,9 @@ struct Def<S, std::index_sequence<I...>> {
   bool overwrites = false;
   /// There is an in-place form `name_`.
   bool in_place = false;
+  /// out= must not share memory with the arguments. (Others compute first and write then; pointwise ones may
+  /// overwrite.)
+  bool out_apart = false;
   /// Draws random numbers: not to be called twice for one result.
   bool random = false;
   AutocastPolicy autocast = {};
@@ -336,6 +339,7 @@ struct Entry<S, std::index_sequence<I...>> : OpInfo {
     overwrites = d.overwrites || d.pointwise;
     in_place = d.in_place || overwrites;
     random = d.random;
+    out_apart = d.out_apart;
     has_kernel = d.kernel.cpu != nullptr;
     differentiable = d.vjp || d.composite;
     autocast = d.autocast;
@@ -450,7 +454,7 @@ template <Text S, class Self, size_t Which, size_t N, size_t... I>
 struct Arity<S, Self, Which, N, std::index_sequence<I...>> {
   static constexpr const Schema& sc = schema_of<S>;
   using Result = typename ResultType<sc.returns, sc.results>::type;
-  Result operator()(typename Boxed<sc.args[I].kind>::type... a) const {
+  Result operator()(typename Boxed<sc.args[I].kind>::type... a) const requires(!Self::template shadowed<Which, N>) {
     const OpInfo& op = static_cast<const Self*>(this)->template overload<Which>();
     Value args[sc.count ? sc.count : 1] = {Value(a)...};
     for (size_t i = N; i < sc.count; ++i) args[i] = op.defaults[i];
@@ -492,11 +496,28 @@ struct OverloadSet<Self, std::index_sequence<Which...>, S...> : Arities<S, Self,
   using Arities<S, Self, Which>::operator()...;
 };
 
+/// Whether an overload before the `which`-th takes the same first n arguments: a call with these alone means that one.
+constexpr bool is_shadowed(std::span<const Schema* const> overloads, size_t which, size_t n) {
+  const auto same = [](Kind a, Kind b) {
+    const auto plain = [](Kind k) { return k == Kind::OptTensor ? Kind::Tensor : k; };
+    return plain(a) == plain(b);
+  };
+  for (const Schema* other : overloads.first(which)) {
+    bool all = other->required <= n && n <= other->count;
+    for (size_t i = 0; i < n && all; ++i) all = same(other->args[i].kind, overloads[which]->args[i].kind);
+    if (all) return true;
+  }
+  return false;
+}
+
 /// The callable that an index line declares, `rush::silu(x)`, with its definitions.
 template <Text... S>
 struct Op : OverloadSet<Op<S...>, std::make_index_sequence<sizeof...(S)>, S...> {
   std::tuple<Entry<S>...> entries;
   constexpr Op(const Def<S>&... d) : entries(Entry<S>(d)...) {}
+  template <size_t Which, size_t N>
+  static constexpr bool shadowed = Which != 0 &&
+                                   is_shadowed(std::array<const Schema*, sizeof...(S)>{&schema_of<S>...}, Which, N);
   template <size_t Which>
   constexpr const OpInfo& overload() const {
     return std::get<Which>(entries);

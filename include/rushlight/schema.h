@@ -4,6 +4,7 @@
 //   "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)"
 //
 // `self` makes a function (named `input` there) and a method; a first argument of another name makes a function only.
+// `Tensor|Scalar` is a Tensor that Python may give as a number, where PyTorch has an overload for it.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -55,7 +56,9 @@ struct Arg {
   Kind kind{};
   std::string_view name, fallback;  // fallback: the default's text, empty if there is none
   bool keyword_only = false;
-  int length = 0;  // of int[N]: a single number stands for N of it
+  bool number = false;  // a Tensor|Scalar
+  bool holes = false;   // a Tensor?[]
+  int length = 0;       // of int[N]: a single number stands for N of it
 };
 
 enum class Returns : uint8_t { Tensor, Tuple, List, Bool, Int, Float, Scalar, Nothing };
@@ -113,6 +116,8 @@ constexpr Kind kind_of(std::string_view t, int& length) {
   constexpr Row rows[] = {
       {"Tensor", Kind::Tensor},
       {"Tensor?", Kind::OptTensor},
+      {"Tensor|Scalar", Kind::Tensor},
+      {"Tensor|Scalar?", Kind::OptTensor},
       {"Tensor[]", Kind::Tensors},
       {"Tensor?[]", Kind::Tensors},
       {"int", Kind::Int},
@@ -168,6 +173,8 @@ constexpr Schema parse(std::string_view t) {
     Arg a;
     const std::string_view type = next(one, ' ');
     a.kind = kind_of(type, a.length);
+    a.number = type.find('|') != type.npos;
+    a.holes = type == "Tensor?[]";
     a.name = next(one, '=');
     a.fallback = trim(one);
     a.keyword_only = keyword_only;

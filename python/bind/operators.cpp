@@ -179,10 +179,7 @@ bool to_tensor(PyObject* o, bool numbers, Scratch& scratch, Value& out) {
   return true;
 }
 
-/// Whether the argument is a Tensor?[], of which items may be None. An Arg's name is a part of the schema's text.
-bool holds_none(const Arg& arg) { return std::string_view(arg.name.data() - 4, 4) == "?[] "; }
-
-bool to_value(PyObject* o, const Arg& arg, bool numbers, Scratch& scratch, Value& out) {
+bool to_value(PyObject* o, const Arg& arg, Scratch& scratch, Value& out) {
   if (o == Py_None) {
     switch (arg.kind) {
       case Kind::OptTensor:
@@ -207,7 +204,7 @@ bool to_value(PyObject* o, const Arg& arg, bool numbers, Scratch& scratch, Value
   switch (arg.kind) {
     case Kind::Tensor:
     case Kind::OptTensor:
-      return to_tensor(o, numbers, scratch, out);
+      return to_tensor(o, arg.number, scratch, out);
     case Kind::Tensors: {
       if (!PyTuple_Check(o) && !PyList_Check(o)) return false;
       auto list = std::make_unique<std::vector<Tensor>>();
@@ -215,7 +212,7 @@ bool to_value(PyObject* o, const Arg& arg, bool numbers, Scratch& scratch, Value
       list->reserve(size_t(n));
       for (Py_ssize_t i = 0; i < n; ++i) {
         PyObject* item = PySequence_Fast_GET_ITEM(o, i);
-        if (item == Py_None && holds_none(arg))
+        if (item == Py_None && arg.holes)
           list->push_back(Tensor());
         else if (is_tensor(item))
           list->push_back(unwrap(item));
@@ -229,6 +226,7 @@ bool to_value(PyObject* o, const Arg& arg, bool numbers, Scratch& scratch, Value
     case Kind::Int:
     case Kind::OptInt: {
       int64_t v;
+      if (is_tensor(o) && (unwrap(o).dim() != 0 || unwrap(o).dtype() == kBool)) return false;
       if (!to_int(o, v)) return false;
       out = Value(v);
       return true;
@@ -399,10 +397,9 @@ bool parse(const OpInfo& op, const Call& call, Scratch& scratch, Value* values, 
       taken = i + 1;
       break;
     }
-    // The first argument of a function is a tensor; numbers are taken where a tensor is met by another one.
     if (Py_TYPE(call.args[i]) == tensor_type && s.args[i].kind == Kind::Tensor)
       values[i] = Value(unwrap(call.args[i]));
-    else if (!to_value(call.args[i], s.args[i], i > 0, scratch, values[i]))
+    else if (!to_value(call.args[i], s.args[i], scratch, values[i]))
       return wrong_type(i, call.args[i], i + 1);
     given |= 1u << i;
     taken = i + 1;
@@ -417,7 +414,7 @@ bool parse(const OpInfo& op, const Call& call, Scratch& scratch, Value* values, 
       const int i = s.find(canonical(s, name));
       if (i < 0) return refuse("got an unexpected keyword argument '", name, "'");
       if (given >> i & 1) return refuse("got multiple values for argument '", name, "'");
-      if (!to_value(o, s.args[size_t(i)], true, scratch, values[i])) return wrong_type(size_t(i), o, 0);
+      if (!to_value(o, s.args[size_t(i)], scratch, values[i])) return wrong_type(size_t(i), o, 0);
       given |= 1u << i;
     }
   }
@@ -608,8 +605,6 @@ PyObject* call_parsed(const Operator& callable, Call& call) {
     Scratch scratch;
     if (parse(*op, call, scratch, values, nullptr)) return run(callable, *op, values, call);
   }
-  // `torch.mul(2, x)` is an error, but some functions (pow, where, xlogy ...) take a number first: they say so with a
-  // schema of their own.
   if (callable.dunder) Py_RETURN_NOTIMPLEMENTED;
   raise_no_overload(callable, call);
 }

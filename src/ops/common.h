@@ -54,10 +54,6 @@ inline constexpr auto compare_meta = [](const Tensor& a, const Tensor& b) { retu
 /// .infer of a function that gives floats for integers.
 inline constexpr auto floating_meta = [](const Tensor& x) { return like(x, to_floating(x.dtype())); };
 
-/// For operators that PyTorch defines between tensors only.
-inline void refuse_numbers(const Tensor& a, const Tensor& b) {
-  check<TypeError>(!a.impl()->wrapped_number && !b.impl()->wrapped_number, "expected Tensor arguments, got a number");
-}
 inline constexpr auto floating_binary = [](const Tensor& a, const Tensor& b) {
   const DType t = promote_tensors(a, b);
   return pointwise_meta(to_floating(t), a, b);

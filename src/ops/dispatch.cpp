@@ -1,4 +1,6 @@
 // The front door: every call of every operator, in its plain, in-place and out= forms. Recording is decided here.
+#include <algorithm>
+
 #include "autograd/op_node.h"
 #include "rushlight/autocast.h"
 #include "rushlight/autograd.h"
@@ -95,6 +97,57 @@ void check_written(const Tensor& self) {
     check(self.sizes()[d] <= 1 || self.strides()[d] != 0,
           "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
           "Please clone() the tensor before performing the operation.");
+  }
+}
+
+/// Whether only some of the elements of one are elements of the other, as far as that shows from where they lie.
+bool overlaps_partly(const Tensor& a, const Tensor& b) {
+  return !a.is_same(b) && overlaps(a, b) && is_dense(a.sizes(), a.strides()) && is_dense(b.sizes(), b.strides()) &&
+         !(a.storage_offset() == b.storage_offset() && a.numel() * a.itemsize() == b.numel() * b.itemsize() &&
+           Ints(a.strides()) == Ints(b.strides()));
+}
+
+/// Refuses to write to `self` what is computed from arguments in the same memory, where that has no meaning.
+void check_apart(const OpInfo& op, const Value* args, const Tensor& self) {
+  if (!op.out_apart && !op.pointwise) return;
+  check(!any_tensor(op, args,
+                    [&](const Tensor& t) { return op.pointwise ? overlaps_partly(t, self) : overlaps(t, self); }),
+        "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+        "location. Please clone() the tensor before performing the operation.");
+}
+
+/// Whether elements of self may share memory though no stride is 0.
+bool may_overlap_itself(const Tensor& self) {
+  if (self.is_contiguous() || is_dense(self.sizes(), self.strides())) return false;
+  SmallVector<std::pair<int64_t, int64_t>, 8> steps;  // by stride: each must go beyond what those before it reach
+  for (int64_t d = 0; d < self.dim(); ++d)
+    if (self.sizes()[d] > 1) steps.push_back({self.strides()[d], self.sizes()[d]});
+  std::sort(steps.begin(), steps.end());
+  int64_t reach = 0;
+  for (const auto& [stride, size] : steps) {
+    if (stride <= reach) return true;
+    reach += stride * (size - 1);
+  }
+  return false;
+}
+
+/// In place on a tensor whose elements share memory: slice by slice, so that each reads what those before it wrote.
+void one_by_one(const OpInfo& op, const Value* args, const Tensor& self) {
+  int64_t outer = 0;
+  for (int64_t d = 0; d < self.dim(); ++d)
+    if (self.sizes()[d] > 1 && (self.sizes()[outer] == 1 || self.strides()[d] > self.strides()[outer])) outer = d;
+  const size_t n = op.schema->count;
+  for (int64_t i = 0; i < self.sizes()[outer]; ++i) {
+    SmallVector<Tensor, 4> slices(n);
+    SmallVector<Value, 8> values(n);
+    for (size_t k = 0; k < n; ++k) {
+      values[k] = args[k];
+      if (args[k].tag != Value::Tag::Tensor) continue;
+      const Tensor& t = args[k].tensor();
+      slices[k] = t.dim() ? select(expand(t, self.sizes()), outer, i) : t;
+      values[k] = Value(slices[k]);
+    }
+    dispatch_in_place(op, values.data());
   }
 }
 
@@ -216,6 +269,10 @@ void dispatch_in_place(const OpInfo& op, const Value* args) {
     if (recorded) check_in_place(self);
     if (op.view) return move_window(op, args, self, recorded);
     check_written(self);
+    if (op.pointwise) {
+      check_apart(op, args, self);
+      if (!recorded && may_overlap_itself(self)) return one_by_one(op, args, self);
+    }
     if (op.overwrites && op.run_into && (!recorded || (op.vjp && !OpNode::keeps(op, args, 0) && !self.impl()->base))) {
       const Meta meta = op.infer(op, args);
       check_result(meta, self);
@@ -262,7 +319,10 @@ void dispatch_out(const OpInfo& op, const Value* args, std::span<const Tensor> o
                                std::any_of(out.begin(), out.end(), [](const Tensor& t) { return t.requires_grad(); }))),
           "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires "
           "grad.");
-    for (const Tensor& t : out) check_written(t);
+    for (const Tensor& t : out) {
+      check_written(t);
+      check_apart(op, args, t);
+    }
     if (op.infer && op.run_into && out.size() == 1) {
       Tensor target = out[0];
       const Meta meta = op.infer(op, args);
@@ -280,8 +340,10 @@ void dispatch_out(const OpInfo& op, const Value* args, std::span<const Tensor> o
     check(values.size() == out.size(), "expected ", values.size(), " out tensors, got ", out.size());
     for (size_t i = 0; i < out.size(); ++i) {
       Tensor target = out[i];
-      check(can_cast(values[i].dtype(), target.dtype()), "result type ", scalar_name(values[i].dtype()),
-            " can't be cast to the desired output type ", scalar_name(target.dtype()));
+      const bool index =
+          values[i].dtype() == kInt64 && args[0].tag == Value::Tag::Tensor && args[0].tensor().is_floating_point();
+      check(can_cast(values[i].dtype(), target.dtype()) && (!index || target.dtype() == kInt64), "result type ",
+            scalar_name(values[i].dtype()), " can't be cast to the desired output type ", scalar_name(target.dtype()));
       if (Ints(target.sizes()) != Ints(values[i].sizes())) resize(target, values[i].sizes());
       in_place(copy, target, values[i]);
     }

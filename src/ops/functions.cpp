@@ -467,11 +467,7 @@ OP_DEFINE(special_logit){{
 
 OP_DEFINE(atan2){{
     .doc = R"(The angle of the point (other, self), in radians.)",
-    .infer =
-        [](const Tensor& a, const Tensor& b) {
-          refuse_numbers(a, b);
-          return floating_binary(a, b);
-        },
+    .infer = floating_binary,
     .kernel = {cpu::atan2},
     .saves = "self, other",
     .vjp =
@@ -492,11 +488,7 @@ OP_DEFINE(arctan2){{
 
 OP_DEFINE(hypot){{
     .doc = R"(``sqrt(self^2 + other^2)`` without overflow.)",
-    .infer =
-        [](const Tensor& a, const Tensor& b) {
-          refuse_numbers(a, b);
-          return binary_meta(a, b);
-        },
+    .infer = binary_meta,
     .kernel = {cpu::hypot},
     .saves = "self, other, result",
     .vjp =
@@ -520,11 +512,7 @@ OP_DEFINE(copysign){{
 
 OP_DEFINE(nextafter){{
     .doc = R"(The next number after ``self`` towards ``other`` that the dtype has.)",
-    .infer =
-        [](const Tensor& a, const Tensor& b) {
-          refuse_numbers(a, b);
-          return binary_meta(a, b);
-        },
+    .infer = binary_meta,
     .kernel = {cpu::nextafter},
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, const Tensor&) {
@@ -535,11 +523,7 @@ OP_DEFINE(nextafter){{
 
 OP_DEFINE(logaddexp){{
     .doc = R"(``log(exp(self) + exp(other))`` without overflow.)",
-    .infer =
-        [](const Tensor& a, const Tensor& b) {
-          refuse_numbers(a, b);
-          return floating_binary(a, b);
-        },
+    .infer = floating_binary,
     .kernel = {cpu::logaddexp},
     .saves = "self, other, result",
     .vjp =
@@ -551,11 +535,7 @@ OP_DEFINE(logaddexp){{
 
 OP_DEFINE(logaddexp2){{
     .doc = R"(``log2(2^self + 2^other)`` without overflow.)",
-    .infer =
-        [](const Tensor& a, const Tensor& b) {
-          refuse_numbers(a, b);
-          return floating_binary(a, b);
-        },
+    .infer = floating_binary,
     .kernel = {cpu::logaddexp2},
     .saves = "self, other, result",
     .vjp =
@@ -566,50 +546,36 @@ OP_DEFINE(logaddexp2){{
 }};
 
 OP_DEFINE(xlogy){{
-                     .doc = R"(``self * log(other)``, 0 where self is 0.)",
-                     .infer = floating_binary,
-                     .kernel = {cpu::xlogy},
-                     .saves = "self, other",
-                     .vjp =
-                         [](const Tensor& g, const Tensor&, const Tensor& a, const Tensor& b) {
-                           const Tensor none = zeros({}, g.dtype());
-                           const Tensor ga =
-                               needs_grad(0) ? where(bitwise_and(eq(a, 0), le(b, 0)), none, g * log(b)) : Tensor();
-                           return Grads{ga, needs_grad(1) ? g * (a / b) : Tensor()};
-                         },
-                     .pointwise = true,
-                 },
-                 {
-                     .doc = R"(The same for a number.)",
-                     .composite = [](Scalar a, const Tensor& b) { return xlogy(Tensor(a), b); },
-                 }};
+    .doc = R"(``self * log(other)``, 0 where self is 0.)",
+    .infer = floating_binary,
+    .kernel = {cpu::xlogy},
+    .saves = "self, other",
+    .vjp =
+        [](const Tensor& g, const Tensor&, const Tensor& a, const Tensor& b) {
+          const Tensor none = zeros({}, g.dtype());
+          const Tensor ga = needs_grad(0) ? where(bitwise_and(eq(a, 0), le(b, 0)), none, g * log(b)) : Tensor();
+          return Grads{ga, needs_grad(1) ? g * (a / b) : Tensor()};
+        },
+    .pointwise = true,
+}};
 
 OP_DEFINE(special_xlogy){{
-                             .doc = R"(Another name of xlogy.)",
-                             .composite = [](const Tensor& a, const Tensor& b) { return xlogy(a, b); },
-                         },
-                         {
-                             .doc = R"(The same for a number.)",
-                             .composite = [](Scalar a, const Tensor& b) { return xlogy(Tensor(a), b); },
-                         }};
+    .doc = R"(Another name of xlogy.)",
+    .composite = [](const Tensor& a, const Tensor& b) { return xlogy(a, b); },
+}};
 
-OP_DEFINE(special_xlog1py){
-    {
-        .doc = R"(``self * log1p(other)``, 0 where self is 0.)",
-        .infer = floating_binary,
-        .kernel = {cpu::xlog1py},
-        .saves = "self, other",
-        .vjp =
-            [](const Tensor& g, const Tensor&, const Tensor& a, const Tensor& b) {
-              const Tensor none = zeros({}, g.dtype());
-              const Tensor ga = needs_grad(0) ? where(bitwise_and(eq(a, 0), le(b, -1)), none, g * log1p(b)) : Tensor();
-              return Grads{ga, needs_grad(1) ? g * (a / (b + 1)) : Tensor()};
-            },
-        .pointwise = true,
-    },
-    {
-        .doc = R"(The same for a number.)",
-        .composite = [](Scalar a, const Tensor& b) { return special_xlog1py(Tensor(a), b); },
-    }};
+OP_DEFINE(special_xlog1py){{
+    .doc = R"(``self * log1p(other)``, 0 where self is 0.)",
+    .infer = floating_binary,
+    .kernel = {cpu::xlog1py},
+    .saves = "self, other",
+    .vjp =
+        [](const Tensor& g, const Tensor&, const Tensor& a, const Tensor& b) {
+          const Tensor none = zeros({}, g.dtype());
+          const Tensor ga = needs_grad(0) ? where(bitwise_and(eq(a, 0), le(b, -1)), none, g * log1p(b)) : Tensor();
+          return Grads{ga, needs_grad(1) ? g * (a / (b + 1)) : Tensor()};
+        },
+    .pointwise = true,
+}};
 
 }  // namespace rush

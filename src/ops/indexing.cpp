@@ -315,6 +315,7 @@ Errors: IndexError for a position outside the dimension; negative ones are.)",
           Tensor out = zeros_of(g, x.sizes());
           return Grads{in_place(index_add, out, dim, index, g), Tensor()};
         },
+    .out_apart = true,
     .onnx = "Gather(self, index, axis=dim)",
 }};
 
@@ -515,6 +516,7 @@ Errors: RuntimeError for other shapes and for a position outside the dimension.)
           Tensor out = zeros_of(g, x.sizes());
           return Grads{in_place(scatter_add, out, dim, index, g), Tensor()};
         },
+    .out_apart = true,
     .onnx = "GatherElements(self, index, axis=dim)",
 }};
 
@@ -694,6 +696,7 @@ Errors: IndexError for a position outside; RuntimeError unless index is int64.)"
           check<IndexError>(x.numel() > 0 || where.numel() == 0, "take(): tried to take from an empty tensor");
           return index(reshape(x, {-1}), {where});
         },
+    .out_apart = true,
 }};
 
 OP_DEFINE(put){{
@@ -782,6 +785,7 @@ OP_DEFINE(masked_select){{
           const Tensor all = expand(x, sizes), chosen = expand(mask, sizes);
           return sizes.empty() ? reshape(index(reshape(all, {1}), {reshape(chosen, {1})}), {-1}) : index(all, {chosen});
         },
+    .out_apart = true,
 }};
 
 OP_DEFINE(masked_scatter){{
@@ -1062,8 +1066,7 @@ OP_DEFINE(repeat_interleave){
               check(repeats.dim() <= 1, "repeats must be 0-dim or 1-dim tensor");
               if (repeats.numel() == 1 && is_integral(repeats.dtype())) {
                 const int64_t times = repeats.item<int64_t>();
-                check(times >= 0,
-                      repeats.impl()->wrapped_number ? "Repeats must be non-negative" : "repeats can not be negative");
+                check(times >= 0, "repeats can not be negative");
                 check_int32("repeats", times);
                 check(!output_size || *output_size == n * times, "repeat_interleave: Invalid output_size, expected ",
                       n * times, " but got ", output_size.value_or(0));
@@ -1076,6 +1079,11 @@ OP_DEFINE(repeat_interleave){
                     " and input.size(", d, ") = ", n);
               return index_select(source, d, repeated_positions(repeats, output_size));
             },
+    },
+    {
+        .doc = R"(The same with one number for all.)",
+        .composite = [](const Tensor& x, int64_t repeats, OptInt dim,
+                        OptInt output_size) { return repeat_interleave(x, Tensor(repeats), dim, output_size); },
     },
     {
         .doc = R"(0 ``repeats[0]`` times, then 1 ``repeats[1]`` times, and so on.)",

@@ -276,6 +276,7 @@ Errors: RuntimeError where sizes differ in another dimension, for 0-dim tensors;
           }
           return grads;
         },
+    .out_apart = true,
     .autocast = on_cpu(Autocast::widest),
     .onnx = "Concat(tensors, axis=dim)",
 }};
@@ -283,10 +284,12 @@ Errors: RuntimeError where sizes differ in another dimension, for 0-dim tensors;
 OP_DEFINE(concat){{
     .doc = R"(Another name of cat.)",
     .composite = [](Tensors tensors, int64_t dim) { return cat(tensors, dim); },
+    .out_apart = true,
 }};
 OP_DEFINE(concatenate){{
     .doc = R"(Another name of cat.)",
     .composite = [](Tensors tensors, int64_t dim) { return cat(tensors, dim); },
+    .out_apart = true,
 }};
 
 OP_DEFINE(stack){{

@@ -1421,4 +1421,80 @@ Shape: x (..., n); the result is (..., n, N).)",
         },
 }};
 
+namespace {
+/// The Y with Y H + H Y = X for H = V diag(w) V^H, w >= 0.
+Tensor solve_between(const Tensor& w, const Tensor& v, const Tensor& x) {
+  const Tensor inner = matmul(adjoint(v), matmul(x, v));
+  return matmul(v, matmul(inner / (unsqueeze(w, -1) + unsqueeze(w, -2)), adjoint(v)));
+}
+}  // namespace
+
+OP_DEFINE(linalg_polar){{
+    .doc =
+        R"(U and H with A = U H: the columns of U are orthonormal, H is symmetric (Hermitian) and has no negative eigenvalue.
+
+Shape: A (..., m, n) with m >= n; U (..., m, n), H (..., n, n). The gradient needs full rank.
+Errors: RuntimeError where m < n.)",
+    .infer =
+        [](const Tensor& a) {
+          check_matrix(a, "linalg.polar");
+          check_inexact(a, "linalg.polar");
+          check(a.size(-2) >= a.size(-1), "linalg.polar: input must have at least as many rows as columns, but got ",
+                a.size(-2), " by ", a.size(-1), " matrices");
+          return std::array{Meta{a.sizes(), a.dtype()}, Meta{with(batch_of(a), {a.size(-1), a.size(-1)}), a.dtype()}};
+        },
+    .kernel = {[](Tensor& u, Tensor& h, const Tensor& a) {
+      const auto [left, s, vh] = linalg_svd(a, false);
+      in_place(copy, u, matmul(left, vh));
+      in_place(copy, h, matmul(scale_columns(adjoint(vh), s), vh));
+    }},
+    .saves = "U, H",
+    .vjp =
+        [](const Tensors& g, const Tensors& results, const Tensor&) {
+          // U^H dA - dA^H U = Z H + H Z with Z = U^H dU gives dH = U^H dA - Z H; what dU has outside U's columns is
+          // (1 - U U^H) dA H^-1.
+          const Tensor &u = results[0], &h = results[1], uh = adjoint(u);
+          const auto [w, v] = linalg_eigh(h);
+          Tensor z, ga;
+          if (g[0].defined()) {
+            const Tensor inside = matmul(uh, g[0]);
+            z = inside;
+            if (u.size(-2) > u.size(-1)) {
+              const Tensor inverse = matmul(v / unsqueeze(w, -2), adjoint(v));
+              ga = matmul(g[0] - matmul(u, inside), inverse);
+            }
+          }
+          if (g[1].defined()) {
+            const Tensor turned = matmul(g[1], h), whole = matmul(u, g[1]);
+            z = z.defined() ? z - turned : -turned;
+            ga = ga.defined() ? ga + whole : whole;
+          }
+          const Tensor turn = matmul(u, skew(solve_between(w, v, z)));
+          return Grads{ga.defined() ? ga + turn : turn};
+        },
+}};
+
+OP_DEFINE(linalg_matrix_sqrth){{
+    .doc =
+        R"(The X with X X = A that is symmetric (Hermitian) and has no negative eigenvalue, of such an A; its lower triangle is read.
+
+Shape: (..., n, n); the result has the same. Eigenvalues below 0 count as 0. Errors: RuntimeError where A is not square.)",
+    .infer =
+        [](const Tensor& a) {
+          check_square(a, "linalg.matrix_sqrth");
+          check_inexact(a, "linalg.matrix_sqrth");
+          return Meta{a.sizes(), a.dtype()};
+        },
+    .kernel = {[](Tensor& out, const Tensor& a) {
+      const auto [w, v] = linalg_eigh(a);
+      in_place(copy, out, matmul(scale_columns(v, sqrt(clamp(w, Tensor(0)))), adjoint(v)));
+    }},
+    .saves = "result",
+    .vjp =
+        [](const Tensor& g, const Tensor& result, const Tensor&) {
+          const auto [w, v] = linalg_eigh(result);
+          return Grads{solve_between(w, v, twice_hermitian(g)) / 2};
+        },
+}};
+
 }  // namespace rush

@@ -922,6 +922,22 @@ Errors: RuntimeError where the equation is malformed or sizes do not fit.)",
     .autocast = on_cuda(Autocast::half),
 }};
 
+OP_DEFINE(pdist){{
+    .doc = R"(Distances by the p-norm between all pairs of rows, those of the first row first.
+
+Shape: (n, k); the result is (n (n - 1) / 2). Dtype: floating.
+Errors: RuntimeError for another number of dimensions or a negative p.)",
+    .composite =
+        [](const Tensor& x, double p) {
+          check(x.dim() == 2, "pdist only supports 2D tensors, got: ", x.dim(), "D");
+          check(x.is_floating_point(), "pdist only supports floating-point dtypes");
+          check(p >= 0, "pdist only supports non-negative p values");
+          const int64_t n = x.size(0);
+          const Tensor pairs = triu_indices(n, n, 1);
+          return index_select(reshape(cdist(x, x, p), {-1}), 0, select(pairs, 0, 0) * Tensor(n) + select(pairs, 0, 1));
+        },
+}};
+
 OP_DEFINE(cdist){{
     .doc = R"(Distances by the p-norm between all rows of x1 and of x2.
 

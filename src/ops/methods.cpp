@@ -294,6 +294,9 @@ Tensor Tensor::embedding_renorm_(const Tensor& indices, double max_norm, double 
 Tensor Tensor::repeat_interleave(const Tensor& repeats, OptInt dim, OptInt output_size) const {
   return rush::repeat_interleave(*this, repeats, dim, output_size);
 }
+Tensor Tensor::repeat_interleave(int64_t repeats, OptInt dim, OptInt output_size) const {
+  return rush::repeat_interleave(*this, repeats, dim, output_size);
+}
 Tensor Tensor::tril(int64_t diagonal) const { return rush::tril(*this, diagonal); }
 Tensor Tensor::tril_(int64_t diagonal) const { return write<0>(rush::tril, *this, diagonal); }
 Tensor Tensor::triu(int64_t diagonal) const { return rush::triu(*this, diagonal); }
@@ -762,6 +765,10 @@ Tensor Tensor::quantile(const Tensor& q, OptInt dim, bool keepdim, std::string_v
 Tensor Tensor::nanquantile(const Tensor& q, OptInt dim, bool keepdim, std::string_view interpolation) const {
   return rush::nanquantile(*this, q, dim, keepdim, interpolation);
 }
+Tensor Tensor::cov(int64_t correction, const Tensor& fweights, const Tensor& aweights) const {
+  return rush::cov(*this, correction, fweights, aweights);
+}
+Tensor Tensor::corrcoef() const { return rush::corrcoef(*this); }
 Tensor Tensor::histc(int64_t bins, const Scalar& min, const Scalar& max) const {
   return rush::histc(*this, bins, min, max);
 }
@@ -904,6 +911,9 @@ Tensor Tensor::t() const { return rush::t(*this); }
 Tensor Tensor::t_() const { return write<0>(rush::t, *this); }
 Tensor Tensor::select(int64_t dim, int64_t index) const { return rush::select(*this, dim, index); }
 Tensor Tensor::narrow(int64_t dim, int64_t start, int64_t length) const {
+  return rush::narrow(*this, dim, start, length);
+}
+Tensor Tensor::narrow(int64_t dim, const Tensor& start, int64_t length) const {
   return rush::narrow(*this, dim, start, length);
 }
 Tensor Tensor::squeeze() const { return rush::squeeze(*this); }

@@ -221,44 +221,40 @@ OP_DEFINE(fmod){{
 }};
 
 OP_DEFINE(pow){{
-                   .doc = R"(``self`` to the power of ``exponent``, elementwise with broadcasting.)",
-                   .infer =
-                       [](const Tensor& a, const Tensor& b) {
-                         const Meta meta = binary_meta(a, b);
-                         check(!is_integral(meta.dtype) || !b.impl()->wrapped_number || b.item().to_double() >= 0,
-                               "Integers to negative integer powers are not allowed.");
-                         return meta;
-                       },
-                   .kernel = {cpu::pow},
-                   .saves = "self, exponent, result if exponent",
-                   .vjp =
-                       [](const Tensor& g, const Tensor& y, const Tensor& a, const Tensor& b) {
-                         Tensor ga, gb;
-                         if (needs_grad(0)) {
-                           // 0 where the exponent is 0, also at a = 0, where the formula would give 0 * inf.
-                           const bool number = b.impl()->wrapped_number;
-                           if (number && b.item() == Scalar(2))
-                             ga = 2 * (g * conjugate(a));
-                           else if (number)
-                             ga = b.item() == Scalar(0) ? zeros_like(g) : g * conjugate(b * pow(a, b - 1));
-                           else
-                             ga = where(eq(b, 0), zeros({}, g.dtype()), g * conjugate(b * pow(a, b - 1)));
-                         }
-                         if (needs_grad(1)) {
-                           const Tensor zero =
-                               b.is_complex() ? bitwise_and(eq(a, 0), ge(real(b), 0)) : bitwise_and(eq(a, 0), ge(b, 0));
-                           gb = where(zero, zeros({}, g.dtype()), g * conjugate(y * log(a)));
-                         }
-                         return Grads{ga, gb};
-                       },
-                   .pointwise = true,
-                   .onnx = "Pow(self, exponent)",
-               },
-               {
-                   .doc = R"(A number to the powers of a tensor.)",
-                   .composite = [](Scalar self, const Tensor& exponent) { return pow(Tensor(self), exponent); },
-                   .autocast = on_cuda(Autocast::fp32),
-               }};
+    .doc = R"(``self`` to the power of ``exponent``, elementwise with broadcasting.)",
+    .infer =
+        [](const Tensor& a, const Tensor& b) {
+          const Meta meta = binary_meta(a, b);
+          check(!is_integral(meta.dtype) || !b.impl()->wrapped_number || b.item().to_double() >= 0,
+                "Integers to negative integer powers are not allowed.");
+          return meta;
+        },
+    .kernel = {cpu::pow},
+    .saves = "self, exponent, result if exponent",
+    .vjp =
+        [](const Tensor& g, const Tensor& y, const Tensor& a, const Tensor& b) {
+          Tensor ga, gb;
+          if (needs_grad(0)) {
+            // 0 where the exponent is 0, also at a = 0, where the formula would give 0 * inf.
+            const bool number = b.impl()->wrapped_number;
+            if (number && b.item() == Scalar(2))
+              ga = 2 * (g * conjugate(a));
+            else if (number)
+              ga = b.item() == Scalar(0) ? zeros_like(g) : g * conjugate(b * pow(a, b - 1));
+            else
+              ga = where(eq(b, 0), zeros({}, g.dtype()), g * conjugate(b * pow(a, b - 1)));
+          }
+          if (needs_grad(1)) {
+            const Tensor zero =
+                b.is_complex() ? bitwise_and(eq(a, 0), ge(real(b), 0)) : bitwise_and(eq(a, 0), ge(b, 0));
+            gb = where(zero, zeros({}, g.dtype()), g * conjugate(y * log(a)));
+          }
+          return Grads{ga, gb};
+        },
+    .pointwise = true,
+    .autocast = on_cuda(Autocast::fp32),
+    .onnx = "Pow(self, exponent)",
+}};
 
 OP_DEFINE(maximum){{
     .doc = R"(The larger of two elements, with broadcasting; NaN if either is. Equal elements share the gradient.)",
@@ -300,7 +296,6 @@ OP_DEFINE(fmax){{
     .doc = R"(The larger of two elements, with broadcasting; a NaN loses to a number.)",
     .infer =
         [](const Tensor& a, const Tensor& b) {
-          refuse_numbers(a, b);
           const Meta meta = binary_meta(a, b);
           check<NotImplementedError>(!is_complex(meta.dtype), "not implemented for complex tensors.");
           return meta;
@@ -319,7 +314,6 @@ OP_DEFINE(fmin){{
     .doc = R"(The smaller of two elements, with broadcasting; a NaN loses to a number.)",
     .infer =
         [](const Tensor& a, const Tensor& b) {
-          refuse_numbers(a, b);
           const Meta meta = binary_meta(a, b);
           check<NotImplementedError>(!is_complex(meta.dtype), "not implemented for complex tensors.");
           return meta;
@@ -336,22 +330,14 @@ OP_DEFINE(fmin){{
 
 OP_DEFINE(gcd){{
     .doc = R"(The greatest common divisor of integers.)",
-    .infer =
-        [](const Tensor& a, const Tensor& b) {
-          refuse_numbers(a, b);
-          return integral_meta(a, b);
-        },
+    .infer = integral_meta,
     .kernel = {cpu::gcd},
     .pointwise = true,
 }};
 
 OP_DEFINE(lcm){{
     .doc = R"(The least common multiple of integers.)",
-    .infer =
-        [](const Tensor& a, const Tensor& b) {
-          refuse_numbers(a, b);
-          return integral_meta(a, b);
-        },
+    .infer = integral_meta,
     .kernel = {cpu::lcm},
     .pointwise = true,
 }};
@@ -528,8 +514,6 @@ OP_DEFINE(complex){{
     .doc = R"(Complex numbers from their real and imaginary parts, of one float dtype.)",
     .infer =
         [](const Tensor& a, const Tensor& b) {
-          check<TypeError>(!a.impl()->wrapped_number && !b.impl()->wrapped_number,
-                           "expected two tensors, got a number");
           check<NotImplementedError>(is_floating(a.dtype()) && is_floating(b.dtype()),
                                      "Expected both inputs to be Half, Float or Double tensors but got ",
                                      scalar_name(a.dtype()), " and ", scalar_name(b.dtype()));
@@ -548,8 +532,6 @@ OP_DEFINE(polar){{
     .doc = R"(Complex numbers from their absolute values and angles.)",
     .infer =
         [](const Tensor& a, const Tensor& b) {
-          check<TypeError>(!a.impl()->wrapped_number && !b.impl()->wrapped_number,
-                           "expected two tensors, got a number");
           check<NotImplementedError>(is_floating(a.dtype()) && is_floating(b.dtype()),
                                      "Expected both inputs to be Float or Double tensors but got ",
                                      scalar_name(a.dtype()), " and ", scalar_name(b.dtype()));
@@ -571,32 +553,21 @@ OP_DEFINE(ldexp){{
     .doc = R"(``self * 2 ** other``.)",
     .composite =
         [](const Tensor& x, const Tensor& n) {
-          refuse_numbers(x, n);
           return x * pow(full({}, 2.0, is_integral(x.dtype()) ? default_dtype() : x.dtype()), n);
         },
     .in_place = true,
 }};
 
-OP_DEFINE(float_power){
-    {
-        .doc = R"(``self`` to the power of ``exponent`` in double precision (complex128 for complex numbers).)",
-        .composite =
-            [](const Tensor& a, const Tensor& b) {
-              const DType t = a.is_complex() || b.is_complex() ? kComplex128 : kFloat64;
-              return pow(a.impl()->wrapped_number ? a : cast(a, t),
-                         b.impl()->wrapped_number ? Tensor(b.item()) : cast(b, t));
-            },
-        .in_place = true,
-    },
-    {
-        .doc = R"(A number to the powers of a tensor, in double precision.)",
-        .composite =
-            [](Scalar a, const Tensor& b) {
-              return pow(
-                  a.is_complex() ? full({}, a, kComplex128) : full({}, a, b.is_complex() ? kComplex128 : kFloat64),
-                  cast(b, a.is_complex() || b.is_complex() ? kComplex128 : kFloat64));
-            },
-    }};
+OP_DEFINE(float_power){{
+    .doc = R"(``self`` to the power of ``exponent`` in double precision (complex128 for complex numbers).)",
+    .composite =
+        [](const Tensor& a, const Tensor& b) {
+          const DType t = a.is_complex() || b.is_complex() ? kComplex128 : kFloat64;
+          return pow(a.impl()->wrapped_number ? a : cast(a, t),
+                     b.impl()->wrapped_number ? Tensor(b.item()) : cast(b, t));
+        },
+    .in_place = true,
+}};
 
 OP_DEFINE(true_divide){{
     .doc = R"(Another name of div.)",
@@ -666,33 +637,21 @@ OP_DEFINE(not_equal){{
 
 OP_DEFINE(logical_and){{
     .doc = R"(Whether both elements are nonzero.)",
-    .infer =
-        [](const Tensor& a, const Tensor& b) {
-          refuse_numbers(a, b);
-          return compare_meta(a, b);
-        },
+    .infer = compare_meta,
     .kernel = {cpu::logical_and},
     .pointwise = true,
 }};
 
 OP_DEFINE(logical_or){{
     .doc = R"(Whether either element is nonzero.)",
-    .infer =
-        [](const Tensor& a, const Tensor& b) {
-          refuse_numbers(a, b);
-          return compare_meta(a, b);
-        },
+    .infer = compare_meta,
     .kernel = {cpu::logical_or},
     .pointwise = true,
 }};
 
 OP_DEFINE(logical_xor){{
     .doc = R"(Whether exactly one of two elements is nonzero.)",
-    .infer =
-        [](const Tensor& a, const Tensor& b) {
-          refuse_numbers(a, b);
-          return compare_meta(a, b);
-        },
+    .infer = compare_meta,
     .kernel = {cpu::logical_xor},
     .pointwise = true,
 }};
@@ -794,7 +753,6 @@ OP_DEFINE(heaviside){{
     .doc = R"(The step function: 0 below 0, 1 above it, ``values`` at 0.)",
     .infer =
         [](const Tensor& x, const Tensor& values) {
-          refuse_numbers(x, values);
           check(!x.is_complex() && !values.is_complex(), "heaviside is not yet implemented for complex tensors.");
           check(x.dtype() == values.dtype(), "heaviside is not yet implemented for tensors with different dtypes.");
           return pointwise_meta(x.dtype(), x, values);

@@ -234,7 +234,6 @@ OP_DEFINE(normal){
         .doc = R"(Normal random numbers, each with its own mean and standard deviation.)",
         .composite =
             [](const Tensor& mean, const Tensor& std, Generator* generator) {
-              if (std.impl()->wrapped_number) return normal(mean, std.item<double>(), generator);
               check_std(std);
               const Tensor shape =
                   allocate({broadcast(mean.sizes(), std.sizes()), promote_tensors(mean, std), mean.device(), {}});

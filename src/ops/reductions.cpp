@@ -384,6 +384,10 @@ OP_DEFINE(max){
             },
     },
     {
+        .doc = R"(The larger of self and other, elementwise: torch.maximum.)",
+        .composite = [](const Tensor& x, const Tensor& y) { return maximum(x, y); },
+    },
+    {
         .doc = R"(The largest element along ``dim`` and the index of the first that has this value.
 
 NaN counts as larger than all. Returns (values, indices). IndexError where ``dim`` has no elements.)",
@@ -394,10 +398,6 @@ NaN counts as larger than all. Returns (values, indices). IndexError where ``dim
                    nullptr},
         .saves = "self.shape, indices",
         .vjp = picked_vjp,
-    },
-    {
-        .doc = R"(The larger of self and other, elementwise: torch.maximum.)",
-        .composite = [](const Tensor& x, const Tensor& y) { return maximum(x, y); },
     }};
 
 OP_DEFINE(min){
@@ -412,6 +412,10 @@ OP_DEFINE(min){
             },
     },
     {
+        .doc = R"(The smaller of self and other, elementwise: torch.minimum.)",
+        .composite = [](const Tensor& x, const Tensor& y) { return minimum(x, y); },
+    },
+    {
         .doc = R"(The smallest element along ``dim`` and the index of the first that has this value.
 
 NaN counts as smaller than all. Returns (values, indices). IndexError where ``dim`` has no elements.)",
@@ -422,10 +426,6 @@ NaN counts as smaller than all. Returns (values, indices). IndexError where ``di
                    nullptr},
         .saves = "self.shape, indices",
         .vjp = picked_vjp,
-    },
-    {
-        .doc = R"(The smaller of self and other, elementwise: torch.minimum.)",
-        .composite = [](const Tensor& x, const Tensor& y) { return minimum(x, y); },
     }};
 
 OP_DEFINE(amax){{
@@ -768,6 +768,7 @@ OP_DEFINE(median){{
                           [](const Tensor& g, const Tensor& result, const Tensor& x) {
                             return Grads{extreme_backward(g, result, x, wrap_dims({}, x.dim(), true), false)};
                           },
+                      .out_apart = true,
                   },
                   {
                       .doc = R"(The median along ``dim``, the lower of the two middle elements, and its index.)",
@@ -775,6 +776,7 @@ OP_DEFINE(median){{
                       .kernel = {median_dim<false>, nullptr},
                       .saves = "self.shape, indices",
                       .vjp = picked_vjp,
+                      .out_apart = true,
                   }};
 
 OP_DEFINE(nanmedian){{
@@ -786,6 +788,7 @@ OP_DEFINE(nanmedian){{
                              [](const Tensor& g, const Tensor& result, const Tensor& x) {
                                return Grads{extreme_backward(g, result, x, wrap_dims({}, x.dim(), true), false)};
                              },
+                         .out_apart = true,
                      },
                      {
                          .doc = R"(The lower median along ``dim`` of the elements that are not NaN, and its index.)",
@@ -793,6 +796,7 @@ OP_DEFINE(nanmedian){{
                          .kernel = {median_dim<true>, nullptr},
                          .saves = "self.shape, indices",
                          .vjp = picked_vjp,
+                         .out_apart = true,
                      }};
 
 OP_DEFINE(mode){{
@@ -822,6 +826,7 @@ OP_DEFINE(kthvalue){{
     .saves = "self.shape, indices",
     .vjp = [](const Tensors& g, const Tensors& results, const Tensor& x, int64_t, int64_t dim,
               bool keepdim) { return picked_vjp(g, results, x, dim, keepdim); },
+    .out_apart = true,
 }};
 
 OP_DEFINE(quantile){{
@@ -839,6 +844,68 @@ OP_DEFINE(nanquantile){{
     .composite = [](const Tensor& x, const Tensor& q, OptInt dim, bool keepdim,
                     std::string_view how) { return quantile_along(x, q, dim, keepdim, how, true); },
     .autocast = on_cpu(Autocast::fp32),
+}};
+
+OP_DEFINE(cov){{
+    .doc = R"(The covariances of variables, the rows, whose observations are the columns.
+
+``fweights`` (integers) says how often each observation counts, ``aweights`` (floats) how much; ``correction`` is taken off the
+number of observations. Shape: (n, m), (m) or (); the result is (n, n), or () for one variable.
+Errors: RuntimeError for more dimensions or weights that do not fit; NotImplementedError for bool.)",
+    .composite =
+        [](const Tensor& x, int64_t correction, const Tensor& counts, const Tensor& weights) {
+          check(x.dim() <= 2, "expected input to have two or fewer dimensions but got an input with ", x.dim(),
+                " dimensions");
+          check<NotImplementedError>(x.dtype() != kBool, "bool dtype is not supported for input");
+          Tensor rows = x.dim() < 2 ? reshape(x, {1, -1}) : x;
+          const int64_t n = rows.size(1);
+          const auto check_weights = [n](const Tensor& w, const char* name) {
+            check(w.dim() <= 1, "expected ", name, " to have one or fewer dimensions but got ", name, " with ", w.dim(),
+                  " dimensions");
+            check(w.numel() == n, "expected ", name,
+                  " to have the same numel as there are observations in the input but got ", w.numel(), " != ", n);
+            check(n == 0 || min(w).item().to_double() >= 0, name, " cannot be negative");
+          };
+          Tensor w;
+          if (counts.defined()) {
+            check(is_integral(counts.dtype()) && counts.dtype() != kBool,
+                  "expected fweights to have integral dtype but got fweights with ", scalar_name(counts.dtype()),
+                  " dtype");
+            check_weights(counts, "fweights");
+            w = counts;
+          }
+          if (weights.defined()) {
+            check(weights.is_floating_point(), "expected aweights to have floating point dtype but got aweights with ",
+                  scalar_name(weights.dtype()), " dtype");
+            check_weights(weights, "aweights");
+            w = w.defined() ? w * weights : weights;
+          }
+          const auto weighted = [&](const Tensor& t) { return w.defined() ? t * w : t; };
+          const Tensor total = w.defined() ? sum(w) : Tensor(n);
+          check(!w.defined() || total.item().to_double() != 0, "weights sum to zero, can't be normalized");
+          rows = rows - unsqueeze(sum(weighted(rows), Ints({1})) / total, 1);
+          Tensor freedom = total - Tensor(correction);
+          if (weights.defined() && correction != 0) freedom = total - sum(w * weights) * Tensor(correction) / total;
+          freedom = clamp(freedom, Tensor(0));
+          return squeeze(matmul(rows, adjoint(weighted(rows))) / freedom);
+        },
+}};
+
+OP_DEFINE(corrcoef){{
+    .doc = R"(The correlations (Pearson's) of variables, the rows, whose observations are the columns.
+
+Shape: (n, m), (m) or (); the result is (n, n), or () for one variable.)",
+    .composite =
+        [](const Tensor& x) {
+          check(x.dim() <= 2, "expected input to have two or fewer dimensions but got an input with ", x.dim(),
+                " dimensions");
+          Tensor c = cov(x);
+          if (c.dim() == 0) return c / c;
+          const Tensor d = diagonal(c), deviation = sqrt(d.is_complex() ? real(d) : d);
+          c = c / unsqueeze(deviation, 1) / deviation;
+          const auto clipped = [](const Tensor& t) { return clamp(t, Tensor(-1), Tensor(1)); };  // rounding
+          return c.is_complex() ? complex(clipped(real(c)), clipped(imag(c))) : clipped(c);
+        },
 }};
 
 OP_DEFINE(histc){{

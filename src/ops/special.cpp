@@ -292,32 +292,23 @@ OP_DEFINE(special_spherical_bessel_j0){{
     .pointwise = true,
 }};
 
-OP_DEFINE(special_zeta){
-    {
-        .doc = R"(The Hurwitz zeta function (DLMF 25.11). The gradient with respect to self is not implemented.)",
-        .infer = floating_binary,
-        .kernel = {cpu::zeta},
-        .saves = "self, other",
-        .vjp =
-            [](const Tensor& g, const Tensor&, const Tensor& x, const Tensor& q) {
-              check<NotImplementedError>(!needs_grad(0), "the derivative for 'self' is not implemented");
-              return Grads{Tensor(), g * -x * special_zeta(x + 1, q)};
-            },
-        .pointwise = true,
-    },
-    {
-        .doc = R"(The same for a number.)",
-        .composite = [](Scalar x, const Tensor& q) { return special_zeta(Tensor(x), q); },
-    }};
+OP_DEFINE(special_zeta){{
+    .doc = R"(The Hurwitz zeta function (DLMF 25.11). The gradient with respect to self is not implemented.)",
+    .infer = floating_binary,
+    .kernel = {cpu::zeta},
+    .saves = "self, other",
+    .vjp =
+        [](const Tensor& g, const Tensor&, const Tensor& x, const Tensor& q) {
+          check<NotImplementedError>(!needs_grad(0), "the derivative for 'self' is not implemented");
+          return Grads{Tensor(), g * -x * special_zeta(x + 1, q)};
+        },
+    .pointwise = true,
+}};
 
 OP_DEFINE(igamma){{
     .doc =
         R"(The regularized lower incomplete gamma function (DLMF 8.2.4). The gradient with respect to self is not implemented.)",
-    .infer =
-        [](const Tensor& a, const Tensor& b) {
-          refuse_numbers(a, b);
-          return binary_meta(a, b);
-        },
+    .infer = binary_meta,
     .kernel = {cpu::igamma},
     .saves = "self, other",
     .vjp =
@@ -331,11 +322,7 @@ OP_DEFINE(igamma){{
 OP_DEFINE(igammac){{
     .doc =
         R"(The regularized upper incomplete gamma function (DLMF 8.2.4). The gradient with respect to self is not implemented.)",
-    .infer =
-        [](const Tensor& a, const Tensor& b) {
-          refuse_numbers(a, b);
-          return binary_meta(a, b);
-        },
+    .infer = binary_meta,
     .kernel = {cpu::igammac},
     .saves = "self, other",
     .vjp =
@@ -372,136 +359,76 @@ OP_DEFINE(special_multigammaln){{
     .composite = [](const Tensor& x, int64_t p) { return mvlgamma(x, p); },
 }};
 
-OP_DEFINE(special_chebyshev_polynomial_t){
-    {
-        .doc = R"(The chebyshev polynomial t of degree ``n`` at x (DLMF 18.3).)",
-        .infer = floating_binary,
-        .kernel = {cpu::chebyshev_polynomial_t},
-    },
-    {
-        .doc = R"(The same for a number.)",
-        .composite = [](Scalar x, const Tensor& n) { return special_chebyshev_polynomial_t(Tensor(x), n); },
-    }};
+OP_DEFINE(special_chebyshev_polynomial_t){{
+    .doc = R"(The chebyshev polynomial t of degree ``n`` at x (DLMF 18.3).)",
+    .infer = floating_binary,
+    .kernel = {cpu::chebyshev_polynomial_t},
+}};
 
-OP_DEFINE(special_chebyshev_polynomial_u){
-    {
-        .doc = R"(The chebyshev polynomial u of degree ``n`` at x (DLMF 18.3).)",
-        .infer = floating_binary,
-        .kernel = {cpu::chebyshev_polynomial_u},
-    },
-    {
-        .doc = R"(The same for a number.)",
-        .composite = [](Scalar x, const Tensor& n) { return special_chebyshev_polynomial_u(Tensor(x), n); },
-    }};
+OP_DEFINE(special_chebyshev_polynomial_u){{
+    .doc = R"(The chebyshev polynomial u of degree ``n`` at x (DLMF 18.3).)",
+    .infer = floating_binary,
+    .kernel = {cpu::chebyshev_polynomial_u},
+}};
 
-OP_DEFINE(special_chebyshev_polynomial_v){
-    {
-        .doc = R"(The chebyshev polynomial v of degree ``n`` at x (DLMF 18.3).)",
-        .infer = floating_binary,
-        .kernel = {cpu::chebyshev_polynomial_v},
-    },
-    {
-        .doc = R"(The same for a number.)",
-        .composite = [](Scalar x, const Tensor& n) { return special_chebyshev_polynomial_v(Tensor(x), n); },
-    }};
+OP_DEFINE(special_chebyshev_polynomial_v){{
+    .doc = R"(The chebyshev polynomial v of degree ``n`` at x (DLMF 18.3).)",
+    .infer = floating_binary,
+    .kernel = {cpu::chebyshev_polynomial_v},
+}};
 
-OP_DEFINE(special_chebyshev_polynomial_w){
-    {
-        .doc = R"(The chebyshev polynomial w of degree ``n`` at x (DLMF 18.3).)",
-        .infer = floating_binary,
-        .kernel = {cpu::chebyshev_polynomial_w},
-    },
-    {
-        .doc = R"(The same for a number.)",
-        .composite = [](Scalar x, const Tensor& n) { return special_chebyshev_polynomial_w(Tensor(x), n); },
-    }};
+OP_DEFINE(special_chebyshev_polynomial_w){{
+    .doc = R"(The chebyshev polynomial w of degree ``n`` at x (DLMF 18.3).)",
+    .infer = floating_binary,
+    .kernel = {cpu::chebyshev_polynomial_w},
+}};
 
-OP_DEFINE(special_shifted_chebyshev_polynomial_t){
-    {
-        .doc = R"(The shifted chebyshev polynomial t of degree ``n`` at x (DLMF 18.3).)",
-        .infer = floating_binary,
-        .kernel = {cpu::shifted_chebyshev_polynomial_t},
-    },
-    {
-        .doc = R"(The same for a number.)",
-        .composite = [](Scalar x, const Tensor& n) { return special_shifted_chebyshev_polynomial_t(Tensor(x), n); },
-    }};
+OP_DEFINE(special_shifted_chebyshev_polynomial_t){{
+    .doc = R"(The shifted chebyshev polynomial t of degree ``n`` at x (DLMF 18.3).)",
+    .infer = floating_binary,
+    .kernel = {cpu::shifted_chebyshev_polynomial_t},
+}};
 
-OP_DEFINE(special_shifted_chebyshev_polynomial_u){
-    {
-        .doc = R"(The shifted chebyshev polynomial u of degree ``n`` at x (DLMF 18.3).)",
-        .infer = floating_binary,
-        .kernel = {cpu::shifted_chebyshev_polynomial_u},
-    },
-    {
-        .doc = R"(The same for a number.)",
-        .composite = [](Scalar x, const Tensor& n) { return special_shifted_chebyshev_polynomial_u(Tensor(x), n); },
-    }};
+OP_DEFINE(special_shifted_chebyshev_polynomial_u){{
+    .doc = R"(The shifted chebyshev polynomial u of degree ``n`` at x (DLMF 18.3).)",
+    .infer = floating_binary,
+    .kernel = {cpu::shifted_chebyshev_polynomial_u},
+}};
 
-OP_DEFINE(special_shifted_chebyshev_polynomial_v){
-    {
-        .doc = R"(The shifted chebyshev polynomial v of degree ``n`` at x (DLMF 18.3).)",
-        .infer = floating_binary,
-        .kernel = {cpu::shifted_chebyshev_polynomial_v},
-    },
-    {
-        .doc = R"(The same for a number.)",
-        .composite = [](Scalar x, const Tensor& n) { return special_shifted_chebyshev_polynomial_v(Tensor(x), n); },
-    }};
+OP_DEFINE(special_shifted_chebyshev_polynomial_v){{
+    .doc = R"(The shifted chebyshev polynomial v of degree ``n`` at x (DLMF 18.3).)",
+    .infer = floating_binary,
+    .kernel = {cpu::shifted_chebyshev_polynomial_v},
+}};
 
-OP_DEFINE(special_shifted_chebyshev_polynomial_w){
-    {
-        .doc = R"(The shifted chebyshev polynomial w of degree ``n`` at x (DLMF 18.3).)",
-        .infer = floating_binary,
-        .kernel = {cpu::shifted_chebyshev_polynomial_w},
-    },
-    {
-        .doc = R"(The same for a number.)",
-        .composite = [](Scalar x, const Tensor& n) { return special_shifted_chebyshev_polynomial_w(Tensor(x), n); },
-    }};
+OP_DEFINE(special_shifted_chebyshev_polynomial_w){{
+    .doc = R"(The shifted chebyshev polynomial w of degree ``n`` at x (DLMF 18.3).)",
+    .infer = floating_binary,
+    .kernel = {cpu::shifted_chebyshev_polynomial_w},
+}};
 
-OP_DEFINE(special_hermite_polynomial_h){
-    {
-        .doc = R"(The hermite polynomial h of degree ``n`` at x (DLMF 18.3).)",
-        .infer = floating_binary,
-        .kernel = {cpu::hermite_polynomial_h},
-    },
-    {
-        .doc = R"(The same for a number.)",
-        .composite = [](Scalar x, const Tensor& n) { return special_hermite_polynomial_h(Tensor(x), n); },
-    }};
+OP_DEFINE(special_hermite_polynomial_h){{
+    .doc = R"(The hermite polynomial h of degree ``n`` at x (DLMF 18.3).)",
+    .infer = floating_binary,
+    .kernel = {cpu::hermite_polynomial_h},
+}};
 
-OP_DEFINE(special_hermite_polynomial_he){
-    {
-        .doc = R"(The hermite polynomial he of degree ``n`` at x (DLMF 18.3).)",
-        .infer = floating_binary,
-        .kernel = {cpu::hermite_polynomial_he},
-    },
-    {
-        .doc = R"(The same for a number.)",
-        .composite = [](Scalar x, const Tensor& n) { return special_hermite_polynomial_he(Tensor(x), n); },
-    }};
+OP_DEFINE(special_hermite_polynomial_he){{
+    .doc = R"(The hermite polynomial he of degree ``n`` at x (DLMF 18.3).)",
+    .infer = floating_binary,
+    .kernel = {cpu::hermite_polynomial_he},
+}};
 
-OP_DEFINE(special_laguerre_polynomial_l){
-    {
-        .doc = R"(The laguerre polynomial l of degree ``n`` at x (DLMF 18.3).)",
-        .infer = floating_binary,
-        .kernel = {cpu::laguerre_polynomial_l},
-    },
-    {
-        .doc = R"(The same for a number.)",
-        .composite = [](Scalar x, const Tensor& n) { return special_laguerre_polynomial_l(Tensor(x), n); },
-    }};
+OP_DEFINE(special_laguerre_polynomial_l){{
+    .doc = R"(The laguerre polynomial l of degree ``n`` at x (DLMF 18.3).)",
+    .infer = floating_binary,
+    .kernel = {cpu::laguerre_polynomial_l},
+}};
 
-OP_DEFINE(special_legendre_polynomial_p){
-    {
-        .doc = R"(The legendre polynomial p of degree ``n`` at x (DLMF 18.3).)",
-        .infer = floating_binary,
-        .kernel = {cpu::legendre_polynomial_p},
-    },
-    {
-        .doc = R"(The same for a number.)",
-        .composite = [](Scalar x, const Tensor& n) { return special_legendre_polynomial_p(Tensor(x), n); },
-    }};
+OP_DEFINE(special_legendre_polynomial_p){{
+    .doc = R"(The legendre polynomial p of degree ``n`` at x (DLMF 18.3).)",
+    .infer = floating_binary,
+    .kernel = {cpu::legendre_polynomial_p},
+}};
 
 }  // namespace rush

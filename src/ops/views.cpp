@@ -266,20 +266,30 @@ OP_DEFINE(slice){{
     .view = true,
 }};
 
-OP_DEFINE(narrow){{
-    .doc = R"(The view of ``length`` indices from ``start`` of a dimension.)",
-    .composite =
-        [](const Tensor& x, int64_t dim, int64_t start, int64_t length) {
-          check(x.dim() > 0, "narrow() cannot be applied to a 0-dim tensor.");
-          check(length >= 0, "narrow(): length must be non-negative.");
-          const int64_t n = x.sizes()[wrap_dim(dim, x.dim())];
-          check<IndexError>(start >= -n && start <= n, "start out of range (expected to be in range of [", -n, ", ", n,
-                            "], but got ", start, ")");
-          const int64_t s = start < 0 ? start + n : start;
-          check(length <= n - s, "start (", s, ") + length (", length, ") exceeds dimension size (", n, ").");
-          return slice(x, dim, s, s + length, 1);
-        },
-}};
+OP_DEFINE(narrow){
+    {
+        .doc = R"(The view of ``length`` indices from ``start`` of a dimension.)",
+        .composite =
+            [](const Tensor& x, int64_t dim, int64_t start, int64_t length) {
+              check(x.dim() > 0, "narrow() cannot be applied to a 0-dim tensor.");
+              check(length >= 0, "narrow(): length must be non-negative.");
+              const int64_t n = x.sizes()[wrap_dim(dim, x.dim())];
+              check<IndexError>(start >= -n && start <= n, "start out of range (expected to be in range of [", -n, ", ",
+                                n, "], but got ", start, ")");
+              const int64_t s = start < 0 ? start + n : start;
+              check(length <= n - s, "start (", s, ") + length (", length, ") exceeds dimension size (", n, ").");
+              return slice(x, dim, s, s + length, 1);
+            },
+    },
+    {
+        .doc = R"(The same with ``start`` in a tensor.)",
+        .composite =
+            [](const Tensor& x, int64_t dim, const Tensor& start, int64_t length) {
+              check(start.dim() == 0 && is_integral(start.dtype()) && start.dtype() != kBool,
+                    "start must be an 0-dim integral Tensor.");
+              return narrow(x, dim, start.item<int64_t>(), length);
+            },
+    }};
 
 OP_DEFINE(squeeze){
     {

@@ -76,6 +76,12 @@ row(
 row("linalg_multi_dot", np.linalg.multi_dot, [([(2, 3), (3, 4), (4, 2)],)], dtypes=BOTH)
 row("linalg_vecdot", lambda a, b, dim=-1: (a.conj() * b).sum(dim), [((2, 3), (2, 3))], dtypes=BOTH + ("complex64",))
 row("linalg_cross", lambda a, b, dim=-1: np.cross(a, b, axis=dim), [((2, 3), (2, 3))], dtypes=BOTH)
+row(
+    "pdist",
+    lambda x, p=2: (np.abs(x[:, None] - x[None]) ** p).sum(-1)[np.triu_indices(len(x), 1)] ** (1 / p),
+    [(4, 3), ((3, 2), 1.0), ((3, 2), 3.0), (1, 3), (0, 3)],
+    dtypes=BOTH,
+)
 row("cross", lambda a, b, dim=None: np.cross(a, b), [((2, 3), (2, 3))], dtypes=BOTH)
 row(
     "_cdist",

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from tests.harness import ALL, FLOATING, NUMERIC, REAL, SHAPES, Case, T, V
+import rushlight as torch
+from tests.harness import ALL, FLOATING, NUMERIC, REAL, SHAPES, Case, I, T, V
 
 BOTH = ("float32", "float64")
 DIMS = [{"dim": 0}, {"dim": -1, "keepdim": True}]
@@ -68,7 +69,13 @@ def with_index(f, arg):
 for name, f, arg in (("max", np.max, np.argmax), ("min", np.min, np.argmin)):
     Case(name, ref=f, inputs=[(), (7,), (3, 5)], dtypes=REAL, gives="same", raises=[((2, 0), RuntimeError, "")])
     Case(name, ref=with_index(f, arg), inputs=CUBE, kwargs=DIMS, dtypes=BOTH, suffix="dim")
-    Case(name, ref=getattr(np, name + "imum"), inputs=[((3, 5), (5,))], dtypes=BOTH, suffix="other")
+    Case(
+        name,
+        ref=getattr(np, name + "imum"),
+        inputs=[((3, 5), (5,)), ((3, 5), ())],
+        dtypes=BOTH + ("int64",),
+        suffix="other",
+    )
     Case("arg" + name, ref=over(arg), inputs=[(7,), (3, 5)], dtypes=REAL[:4], gives="int64")
     Case("arg" + name, ref=over(arg), inputs=CUBE, kwargs=DIMS, dtypes=BOTH, gives="int64", suffix="dim")
 Case(
@@ -183,6 +190,26 @@ Case(
     dtypes=BOTH,
     grad=False,
 )
+OBSERVED = [(2, 5), (5,), ()]
+Case("cov", ref=lambda x, correction=1: np.cov(x, ddof=correction), inputs=OBSERVED[:2], kwargs=[{}, {"correction": 0}], dtypes=BOTH + ("int64",), gives="float",
+     call=lambda x, correction=1: torch.cov(x, correction=correction),
+     raises=[((2, 2, 2), RuntimeError, "two or fewer dimensions")])  # fmt: skip
+Case(
+    "cov",
+    ref=lambda x, n, w: np.cov(x, fweights=n, aweights=w),
+    call=lambda x, n, w: torch.cov(x, fweights=n, aweights=w),
+    inputs=[((2, 5), I((5,), 3, 1), T((5,), low=0.5, high=2))],
+    dtypes=BOTH,
+    meta=False,
+    suffix="weights",
+    raises=[
+        (((2, 5), (5,), (5,)), RuntimeError, "fweights to have integral dtype"),
+        (((2, 5), I((4,), 3, 1), (5,)), RuntimeError, "same numel"),
+        (((2, 5), I((5,), 3, 1), I((5,), 3, 1)), RuntimeError, "aweights to have floating point dtype"),
+    ],
+)
+Case("corrcoef", ref=np.corrcoef, inputs=OBSERVED[:2], dtypes=BOTH + ("complex64",), tol=10)
+
 Case("bincount", ref=np.bincount, inputs=[(7,)], domain=(0, 5), dtypes=("int64", "int32"), meta=False)
 Case("equal", ref=np.array_equal, inputs=[((3,), (3,)), ((3,), (4,))], dtypes=ALL, meta=False, grad=False)
 Case("isclose", ref=np.isclose, inputs=[((3, 5), (3, 5)), ((3,), ())], dtypes=("float32", "int64"), gives="bool")

@@ -3,7 +3,7 @@
 import numpy as np
 
 import rushlight as torch
-from tests.harness import ALL, COMPLEX, Case, V
+from tests.harness import ALL, COMPLEX, Case, T, V
 
 STRIDED = np.lib.stride_tricks.as_strided
 
@@ -62,6 +62,8 @@ Case(
     dtypes=ALL,
     gives="same",
 )
+Case("narrow", ref=lambda x, d, s, n: x[:, int(s) : int(s) + n], inputs=[((4, 5), 1, T((), values=2, dtype="int64"), 3)],
+     dtypes=("float32",), meta=False, suffix="tensor")  # fmt: skip
 both("squeeze", lambda x, dim=None: np.squeeze(x, dim), [(1, 3, 1), (2, 3), ((1, 3, 1), 0), ((1, 3, 1), V((0, 2)))])
 both("unsqueeze", np.expand_dims, [((3, 5), 0), ((3, 5), -1), ((), 0)])
 both("detach", lambda x: x, [(3, 5), ()], grad=False)

@@ -7,7 +7,8 @@ import re
 ROOT = pathlib.Path(__file__).parents[2]
 
 TYPES = {
-    "Tensor": "const Tensor&", "Tensor?": "const Tensor&", "Tensor[]": "Tensors", "Tensor?[]": "Tensors", "int": "int64_t",
+    "Tensor": "const Tensor&", "Tensor?": "const Tensor&", "Tensor|Scalar": "const Tensor&",
+    "Tensor|Scalar?": "const Tensor&", "Tensor[]": "Tensors", "Tensor?[]": "Tensors", "int": "int64_t",
     "int?": "OptInt", "int[]": "Ints", "int[]?": "OptInts", "float": "double", "float?": "OptDouble",
     "float[]": "std::span<const double>", "float[]?": "std::optional<std::span<const double>>", "bool": "bool", "bool?": "OptBool", "bool[]": "std::span<const bool>",
     "Scalar": "const Scalar&", "Scalar?": "OptScalar", "Scalar[]": "std::span<const Scalar>", "str": "std::string_view",
@@ -51,7 +52,9 @@ def split(text):
 
 def method(schema):
     """(name, result, arguments): each argument is (type, name, default or None)."""
-    name, body, result = re.fullmatch(r"(\w+)(?:\.\w+)?\(Tensor self(?:, )?(.*)\) -> (.*)", schema).groups()
+    name, body, result = re.fullmatch(
+        r"(\w+)(?:\.\w+)?\(Tensor(?:\|Scalar)? self(?:, )?(.*)\) -> (.*)", schema
+    ).groups()
     arguments = []
     for text in split(body):
         if text.strip() == "*":
@@ -70,7 +73,7 @@ def method(schema):
 def lines(identifier, schemas, in_place):
     """The pairs (declaration, definition) of an operator whose C++ name is `identifier`."""
     for which, schema in enumerate(schemas):
-        if not re.match(r"\w+(\.\w+)?\(Tensor self", schema):
+        if not re.match(r"\w+(\.\w+)?\(Tensor(\|Scalar)? self", schema):
             continue
         name, result, arguments = method(schema)
         declared = ", ".join(f"{kind} {a}" + (f" = {d}" if d is not None else "") for kind, a, d in arguments)

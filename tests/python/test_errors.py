@@ -107,11 +107,14 @@ ERRORS = [
     (lambda: torch.topk(ones(3), 4), RuntimeError, ["topk", "out of range"]),
     (lambda: iter(torch.tensor(1.0)), TypeError, ["iteration over a 0-d tensor"]),
     (lambda: len(torch.tensor(1.0)), TypeError, ["len() of a 0-d tensor"]),
+    (lambda: ones(4).narrow(0, torch.tensor(True), 3), RuntimeError, ["narrow", "0-dim integral Tensor"]),
+    (lambda: ones(4).narrow(0, torch.tensor([1]), 3), RuntimeError, ["narrow", "0-dim integral Tensor"]),
     (lambda: torch.narrow_copy(ones(2, 3), 2, 0, 1), RuntimeError, ["narrow_copy", "2"]),
     (lambda: torch.nn.functional.group_norm(ones(1, 2, 0), 1), RuntimeError, ["group_norm", "HxW"]),
     # dtypes
     (lambda: torch.nn.functional.multi_margin_loss(ones(2, 3), ones(2)), RuntimeError, ["expected scalar type Long but found Float"]),
     (lambda: torch.signal.windows.hann(3, dtype=torch.bfloat16), ValueError, ["expects float32 or float64 dtypes"]),
+    (lambda: torch.multinomial(ones(3), 2, out=ones(2)), RuntimeError, ["multinomial", "result type Long can't be cast"]),
     (lambda: torch.zeros(3, dtype=torch.int64).add_(1.5), RuntimeError, ["add", "result type Float can't be cast to the desired output type Long"]),
     (lambda: torch.zeros(3, dtype=torch.int64, requires_grad=True), RuntimeError, ["floating point", "require gradients"]),
     (lambda: torch.mm(ones(2, 2), ones(2, 2, dtype=torch.float64)), RuntimeError, ["mm", "same dtype", "float", "double"]),
@@ -129,6 +132,11 @@ ERRORS = [
     # calls
     (lambda: torch.add(ones(3)), TypeError, ["add", "missing", "other"]),
     (lambda: torch.add(ones(3), 1, 2, 3), TypeError, ["add", "positional"]),
+    (lambda: torch.maximum(ones(3), 2), TypeError, ["maximum", "argument 'other' (position 2) must be Tensor, not int"]),
+    (lambda: torch.isclose(ones(3), 2), TypeError, ["isclose", "must be Tensor, not int"]),
+    (lambda: torch.eq(2, ones(3)), TypeError, ["eq", "must be Tensor, not int"]),
+    (lambda: torch.cat([ones(3), None]), TypeError, ["cat", "tuple of Tensors"]),
+    (lambda: ones(3).select(0, torch.tensor([1])), TypeError, ["select", "must be int"]),
     (lambda: torch.add(ones(3), ones(3), beta=1), TypeError, ["add", "unexpected keyword argument 'beta'"]),
     (lambda: torch.exp("x"), TypeError, ["exp", "argument 'input' (position 1) must be Tensor, not str"]),
     (lambda: torch.sum(ones(3), dim="x"), TypeError, ["sum", "invalid combination of arguments"]),
@@ -140,6 +148,17 @@ ERRORS = [
     (lambda: torch.ones(2, 2).numpy(dtype=1), TypeError, ["numpy"]),
     # memory
     (lambda: torch.empty(1 << 46), torch.OutOfMemoryError, ["not enough memory|out of memory", str(4 << 46)]),
+    *((lambda call=call: call(ones(4)), RuntimeError, ["some elements of the input tensor and the written-to tensor refer to a single memory location"])
+      for call in (
+          lambda x: x[1:].add_(x[:-1]),
+          lambda x: torch.exp(x[1:], out=x[:-1]),
+          lambda x: torch.gather(x, 0, torch.tensor([0, 1]), out=x),
+          lambda x: torch.take(x, torch.tensor([0, 1]), out=x),
+          lambda x: torch.index_select(x, 0, torch.tensor([0, 1]), out=x),
+          lambda x: torch.masked_select(x, x > 0, out=x),
+          lambda x: torch.kthvalue(x, 2, out=(x, torch.tensor(0))),
+          lambda x: torch.cat([x[:2], x[2:]], out=x),
+      )),
     (lambda: torch.as_strided(ones(4), (3, 3), (3, 1)), RuntimeError, ["as_strided", "out of bounds"]),
     # autograd
     (twice, RuntimeError, ["backward through the graph a second time", "retain_graph=True"]),

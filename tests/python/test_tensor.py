@@ -478,6 +478,15 @@ def test_mutating_views_and_versions():
     assert x._version == version + 1 and x[0, 0].item() == 5
 
 
+def test_in_place_where_elements_share_memory():
+    memory = torch.arange(6)
+    windows = memory.as_strided((4, 3), (1, 1))
+    windows.bitwise_not_()  # once for each window that an element is in: 1, 2, 3, 3, 2, 1
+    assert memory.tolist() == [-1, 1, -3, -4, 4, -6]
+    windows.add_(torch.tensor([1, 10, 100]))
+    assert memory.tolist() == [0, 12, 108, 107, 114, 94]
+
+
 @pytest.mark.parametrize("size", [0, 1, 5])
 def test_sizes(size):
     s = torch.Size([size, 2])
