@@ -933,8 +933,10 @@ Errors: RuntimeError for another number of dimensions or a negative p.)",
           check(x.is_floating_point(), "pdist only supports floating-point dtypes");
           check(p >= 0, "pdist only supports non-negative p values");
           const int64_t n = x.size(0);
-          const Tensor pairs = triu_indices(n, n, 1);
-          return index_select(reshape(cdist(x, x, p), {-1}), 0, select(pairs, 0, 0) * Tensor(n) + select(pairs, 0, 1));
+          const Tensor pairs = triu_indices(n, n, 1, kInt64, {}, x.device());
+          const Tensor first = index_select(x, 0, select(pairs, 0, 0)),
+                       second = index_select(x, 0, select(pairs, 0, 1));
+          return linalg_vector_norm(first - second, Scalar(p), Ints({-1}));
         },
 }};
 

@@ -206,3 +206,11 @@ for name in ("linalg_ldl_factor", "linalg_ldl_factor_ex", "linalg_ldl_solve"):
 row("linalg_tensorinv", lambda x, ind: np.linalg.tensorinv(x, ind), [((4, 2, 2), V(1))])
 row("linalg_tensorsolve", np.linalg.tensorsolve, [((2, 3, 6), (2, 3))])
 row("linalg_vander", lambda x: np.vander(x, increasing=True), [(4,)])
+
+row("linalg_polar", same, [(3, 3), (2, 4, 3)], call=lambda x: torch.matmul(*C.linalg_polar(x)))
+row(
+    "linalg_matrix_sqrth",
+    lambda x: x @ adjoint(x),
+    SQUARE,
+    call=lambda x: C.linalg_matrix_sqrth(x @ x.mH) @ C.linalg_matrix_sqrth(x @ x.mH),
+)

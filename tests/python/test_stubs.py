@@ -31,7 +31,7 @@ def test_signatures():
         == "def max(input: Tensor, dim: _int, keepdim: _bool = ..., *, out: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]: ..."
     )  # fmt: skip
     assert (
-        of("add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", "add_", method=True, in_place=True)
+        of("add(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor", "add_", method=True, in_place=True)
         == "def add_(self, other: Tensor | _number, *, alpha: _number = ...) -> Tensor: ..."
     )
     assert (
