@@ -198,7 +198,7 @@ __int128 count_below(int64_t rows, int64_t columns, int64_t k) {
   return __int128(full - first) * (first + k + 1 + full + k) / 2 + __int128(rows - full) * columns;
 }
 
-Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, OptDType dtype, bool upper) {
+Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, OptDType dtype, OptDevice device, bool upper) {
   check(rows >= 0, "row must be non-negative, got", rows);
   check(columns >= 0, "col must be non-negative, got", columns);
   const DType t = dtype.value_or(kInt64);
@@ -217,7 +217,7 @@ Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, OptDType 
     r = std::fill_n(r, to - from, i);
     for (int64_t j = from; j < to; ++j) *c++ = j;
   }
-  return t == kInt64 ? out : cast(out, t);
+  return to(out, device, t);
 }
 
 Tensor int64_list(const Tensor& t) { return contiguous(t.dtype() == kInt64 ? t : cast(t, kInt64)); }
@@ -1212,13 +1212,13 @@ OP_DEFINE(triu){{
 }};
 OP_DEFINE(tril_indices){{
     .doc = R"(The rows and columns of the lower triangle of a ``row`` x ``col`` matrix: shape (2, n).)",
-    .composite = [](int64_t row, int64_t col, int64_t offset, OptDType dtype, OptLayout, OptDevice,
-                    OptBool) { return triangle_indices(row, col, offset, dtype, false); },
+    .composite = [](int64_t row, int64_t col, int64_t offset, OptDType dtype, OptLayout, OptDevice device,
+                    OptBool) { return triangle_indices(row, col, offset, dtype, device, false); },
 }};
 OP_DEFINE(triu_indices){{
     .doc = R"(The rows and columns of the upper triangle of a ``row`` x ``col`` matrix: shape (2, n).)",
-    .composite = [](int64_t row, int64_t col, int64_t offset, OptDType dtype, OptLayout, OptDevice,
-                    OptBool) { return triangle_indices(row, col, offset, dtype, true); },
+    .composite = [](int64_t row, int64_t col, int64_t offset, OptDType dtype, OptLayout, OptDevice device,
+                    OptBool) { return triangle_indices(row, col, offset, dtype, device, true); },
 }};
 
 OP_DEFINE(diagonal){{

@@ -494,3 +494,8 @@ def test_sizes(size):
     assert isinstance(s + (3,), torch.Size) and repr(s) == f"torch.Size([{size}, 2])"
     with pytest.raises(TypeError, match="int"):
         torch.Size(["a"])
+
+
+def test_triangle_indices_are_made_on_their_device():
+    assert torch.triu_indices(3, 3, device="meta").is_meta and torch.tril_indices(3, 3, device="meta").is_meta
+    assert torch.triu_indices(3, 3, dtype=torch.int32).dtype == torch.int32
