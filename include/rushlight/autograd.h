@@ -12,6 +12,7 @@
 #include <functional>
 
 #include "rushlight/allocator.h"
+#include "rushlight/cuda.h"
 #include "rushlight/op.h"
 
 namespace rush {
@@ -24,11 +25,17 @@ struct Edge {
   uint32_t input = 0;
 };
 
-/// What a result looked like, to shape gradients by.
+/// What a result looked like, to shape gradients by, and the GPU's stream it was computed on.
 struct ResultMeta {
   Dims sizes;
   DType dtype = kFloat32;
   Device device;
+  int16_t stream = 0;
+  ResultMeta() = default;
+  ResultMeta(const Dims& s, DType t, Device d) : sizes(s), dtype(t), device(d), stream(stream_of(d)) {}
+
+ private:
+  static int16_t stream_of(Device d) { return d.is_cuda() ? int16_t(cuda::current_stream(d.index).id()) : int16_t(0); }
 };
 
 using TensorHook = std::function<Tensor(const Tensor& grad)>;  // an undefined result leaves the gradient as it is

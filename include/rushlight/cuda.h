@@ -13,6 +13,7 @@
 //
 // A process that uses no device pays nothing: nothing is opened, reserved or started before the first use of one.
 #pragma once
+#include <array>
 #include <memory>
 
 #include "rushlight/tensor.h"
@@ -117,5 +118,41 @@ class Event {
 
 /// Waits for all work on the device, the current one if negative. Throws Error if the device reports one.
 void synchronize(int device = -1);
+
+// ---- memory: a negative device stands for the current one ----
+
+/// What the caching allocator of a device has given out and holds, as torch.cuda.memory_stats names it.
+struct MemoryStats {
+  enum Kind {
+    allocation,      // blocks given out
+    segment,         // pieces of memory from the device
+    active,          // blocks given out, or freed while other streams may still use them
+    inactive_split,  // free blocks that are part of a segment
+    allocated_bytes,
+    reserved_bytes,  // of the segments
+    active_bytes,
+    inactive_split_bytes,
+    requested_bytes,  // before rounding
+    kinds
+  };
+  static constexpr Kind bytes_of(Kind k) { return Kind(k + allocated_bytes - allocation); }
+  struct Value {
+    int64_t current = 0, peak = 0, allocated = 0, freed = 0;  // the last two only grow
+  };
+  std::array<std::array<Value, 3>, kinds> values;  // of all, of the pool for blocks up to 1 MiB, of the other
+  int64_t alloc_retries = 0, ooms = 0, device_allocs = 0, device_frees = 0;
+};
+MemoryStats memory_stats(int device = -1);
+void reset_peak_memory_stats(int device = -1);
+void reset_accumulated_memory_stats(int device = -1);
+/// Free and total bytes of the device.
+std::pair<size_t, size_t> memory_info(int device = -1);
+/// Bounds what this process takes to a part of the device's memory.
+void set_memory_fraction(double fraction, int device = -1);
+/// Gives memory that is cached and not in use back to the devices.
+void empty_cache();
+/// Work on the stream uses the tensor's memory: it is not given out again before what is on the stream by the time it
+/// is freed is done.
+void record_stream(const Tensor& t, const Stream& stream);
 
 }  // namespace rush::cuda

@@ -1,6 +1,7 @@
 // Random numbers on the CPU, the same as PyTorch's: a seed gives the same bits, and each fill turns bits into values in
 // the same way, so that weights, shuffles and dropout masks agree. Values that pass through a logarithm, sine or cosine
-// in float may differ in the last place.
+// in float may differ in the last place. GPUs draw by counting (Philox 4x32-10): a generator of theirs is a seed and
+// how far it has come.
 //
 //   rush::Generator generator(0);
 //   rush::random::normal(weights, 1000, 0.0, 0.02, generator);
@@ -10,15 +11,19 @@
 #include <span>
 #include <vector>
 
+#include "rushlight/dtype.h"
+
 namespace rush {
 
-/// A Mersenne Twister (MT19937: Matsumoto and Nishimura 1998) with the state that PyTorch's CPU generator has.
-/// Its functions do not lock; the fills in rush::random hold mutex() while they draw.
+/// A Mersenne Twister (MT19937: Matsumoto and Nishimura 1998) with the state that PyTorch's CPU generator has; for a
+/// GPU the state of Philox. Its functions do not lock; the fills in rush::random hold mutex() while they draw.
 class Generator {
  public:
   static constexpr uint64_t default_seed = 67280421310721;
 
   explicit Generator(uint64_t seed = default_seed) { manual_seed(seed); }
+  /// Throws Error for a device that has no generators.
+  explicit Generator(Device device);
   Generator(const Generator& other);  // same state, from there on its own
   Generator& operator=(const Generator& other);
 
@@ -28,6 +33,15 @@ class Generator {
   /// Seeds from the system's entropy and returns the seed.
   uint64_t seed();
   uint64_t initial_seed() const { return seed_; }
+  Device device() const { return device_; }
+
+  /// What a kernel on a GPU draws from: the i-th thread from subsequence i of the seed's numbers, from the offset on.
+  struct Philox {
+    uint64_t seed, offset;
+  };
+  /// `draws` is the number of 32-bit numbers that each thread will take; the offset moves on by it, rounded up to 4.
+  /// Throws Error unless device() is a GPU.
+  Philox philox(uint64_t draws);
 
   /// The state in the bytes that torch.Generator.get_state() gives, little-endian:
   ///
@@ -40,7 +54,9 @@ class Generator {
   ///          5024    double   the second normal value of the last pair drawn singly, if ...
   ///          5032    double   0
   ///          5040    int32    ... this is 1; then 12 bytes 0
-  static constexpr size_t state_bytes = 5056;
+  ///
+  /// For a GPU it is 16 bytes: the seed and Philox's offset.
+  static constexpr size_t state_bytes = 5056, philox_state_bytes = 16;
   std::vector<uint8_t> get_state() const;
 
   /// Throws Error if `state` is not of this layout.
@@ -83,11 +99,14 @@ class Generator {
   bool has_normal_ = false;
   double next_normal_ = 0;
   uint64_t seed_ = 0;
+  uint64_t offset_ = 0;  // Philox's
+  Device device_;
   mutable std::mutex mutex_;
 };
 
-/// The generator used where none is given.
+/// The generator used where none is given, on the CPU and on each GPU.
 Generator& default_generator();
+Generator& default_generator(Device device);
 
 /// Fills of contiguous memory. They check nothing but what only the data can tell. T is float, double, Half or BFloat16
 /// for the continuous distributions, and every non-complex element type for the others, unless said otherwise.

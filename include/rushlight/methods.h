@@ -313,6 +313,8 @@ Tensor to(const Tensor& other, bool non_blocking = false, bool copy = false, Opt
 Tensor type_as(const Tensor& other) const;
 Tensor cpu(OptMemoryFormat memory_format = {}) const;
 Tensor cuda(OptDevice device = {}, bool non_blocking = false, OptMemoryFormat memory_format = {}) const;
+Tensor pin_memory(OptDevice device = {}) const;
+bool is_pinned(OptDevice device = {}) const;
 Tensor byte(OptMemoryFormat memory_format = {}) const;
 Tensor half(OptMemoryFormat memory_format = {}) const;
 Tensor bfloat16(OptMemoryFormat memory_format = {}) const;

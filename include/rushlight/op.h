@@ -102,6 +102,10 @@ struct Value {
 
 extern const Tensor undefined_tensor;
 
+/// A GPU by its index: "cuda" is the current one. Throws Error if there is none.
+Device indexed_cuda(Device device);
+inline Device indexed(Device device) { return device.is_cuda() ? indexed_cuda(device) : device; }
+
 // How each kind looks in C++, and how it comes out of a Value.
 template <Kind K>
 struct Boxed;
@@ -143,7 +147,7 @@ RUSH_OPTIONAL(OptFloats, std::span<const double>, span_of<double>(v))
 RUSH_OPTIONAL(OptScalar, Scalar, v.scalar())
 RUSH_OPTIONAL(OptStr, std::string_view, std::string_view(static_cast<const char*>(v.pointer), v.size))
 RUSH_OPTIONAL(OptDType, DType, rush::DType(v.integer))
-RUSH_OPTIONAL(OptDevice, Device, Device(DeviceType(v.integer >> 8), int8_t(v.integer & 255)))
+RUSH_OPTIONAL(OptDevice, Device, indexed(Device(DeviceType(v.integer >> 8), int8_t(v.integer & 255))))
 RUSH_OPTIONAL(OptMemoryFormat, MemoryFormat, MemoryFormat(v.integer))
 RUSH_BOXED(OptLayout, std::optional<int64_t>, std::optional<int64_t>())
 #undef RUSH_BOXED
@@ -224,7 +228,7 @@ struct OpInfo {
   uint32_t saved_args = 0, saved_shapes = 0, saved_results = 0;  // bit i: argument or result i
   std::array<uint32_t, kMaxArgs> saved_if{};  // argument i is kept only if one of these arguments needs a gradient
   bool view = false, pointwise = false, overwrites = false, in_place = false, has_kernel = false,
-       differentiable = false, random = false, out_apart = false;
+       differentiable = false, random = false, out_apart = false, across_devices = false;
   AutocastPolicy autocast;
   const char* onnx = "";
   std::array<Value, kMaxArgs> defaults{};
@@ -301,6 +305,8 @@ struct Def<S, std::index_sequence<I...>> {
   bool out_apart = false;
   /// Draws random numbers: not to be called twice for one result.
   bool random = false;
+  /// Its tensors may be on different devices; it runs where the first one is.
+  bool across_devices = false;
   AutocastPolicy autocast = {};
   /// The ONNX node(s) it exports to, as an expression of the arguments.
   const char* onnx = "";
@@ -308,6 +314,9 @@ struct Def<S, std::index_sequence<I...>> {
 
 /// Memory for a result of `meta`, on `device` unless meta names another.
 Tensor allocate_result(const Meta& meta, Device device);
+/// Tells the GPU's runtime whose work comes next.
+void announce_kernel(const OpInfo& op, const Value* args, const Tensor* results, size_t count);
+void copy_result(Tensor& out, const Tensor& value);
 [[noreturn]] void raise_no_kernel(const OpInfo& op, Device device);
 Device device_of(const OpInfo& op, const Value* args);
 /// A default's text as a Value.
@@ -340,6 +349,7 @@ struct Entry<S, std::index_sequence<I...>> : OpInfo {
     in_place = d.in_place || overwrites;
     random = d.random;
     out_apart = d.out_apart;
+    across_devices = d.across_devices;
     has_kernel = d.kernel.cpu != nullptr;
     differentiable = d.vjp || d.composite;
     autocast = d.autocast;
@@ -377,21 +387,23 @@ struct Entry<S, std::index_sequence<I...>> : OpInfo {
   /// Null where the operator has no kernel on the device.
   static typename D::Kernel kernel_on(const OpInfo& op, Device device) {
     const D& d = def_of(op);
-    if (!d.infer) return nullptr;
     return device.is_cuda() ? d.kernel.cuda : d.kernel.cpu;
   }
 
   static void run_thunk(const OpInfo& op, const Value* args, Results& out) {
     const D& d = def_of(op);
+    if (!d.infer) return composite_thunk(op, args, out);  // the operators inside look where their tensors are
     const Device device = device_of(op, args);
     const auto kernel = kernel_on(op, device);
     if (kernel) {
       if constexpr (sc.returns == Returns::Tensor) {
         out.tensors[0] = allocate_result(d.infer(Boxed<sc.args[I].kind>::get(args[I])...), device);
+        if (device.is_cuda()) announce_kernel(op, args, out.tensors, 1);
         if (!out.tensors[0].is_meta()) kernel(out.tensors[0], Boxed<sc.args[I].kind>::get(args[I])...);
       } else if constexpr (sc.returns == Returns::Tuple) {
         const auto metas = d.infer(Boxed<sc.args[I].kind>::get(args[I])...);
         for (size_t r = 0; r < sc.results; ++r) out.tensors[r] = allocate_result(metas[r], device);
+        if (device.is_cuda()) announce_kernel(op, args, out.tensors, sc.results);
         if (!out.tensors[0].is_meta()) {
           [&]<size_t... R>(std::index_sequence<R...>) {
             kernel(out.tensors[R]..., Boxed<sc.args[I].kind>::get(args[I])...);
@@ -431,8 +443,14 @@ struct Entry<S, std::index_sequence<I...>> : OpInfo {
 
   static void into_thunk(const OpInfo& op, const Value* args, Tensor& out) {
     if constexpr (sc.returns == Returns::Tensor) {
-      const auto kernel = kernel_on(op, device_of(op, args));
-      if (!kernel) raise_no_kernel(op, device_of(op, args));
+      const Device device = device_of(op, args);
+      const auto kernel = kernel_on(op, device);
+      if (!kernel) {
+        const auto composite = def_of(op).composite;
+        if (!composite) raise_no_kernel(op, device);
+        return copy_result(out, composite(Boxed<sc.args[I].kind>::get(args[I])...));
+      }
+      if (device.is_cuda()) announce_kernel(op, args, &out, 1);
       kernel(out, Boxed<sc.args[I].kind>::get(args[I])...);
     }
   }

@@ -116,10 +116,11 @@ class Tensor {
   bool is_floating_point() const { return is_floating(dtype()); }
   bool is_complex() const { return rush::is_complex(dtype()); }
   bool is_cpu() const { return device().is_cpu(); }
+  bool is_cuda() const { return device().is_cuda(); }
   bool is_meta() const { return device().is_meta(); }
   const Ref<Storage>& storage() const { return impl_->storage; }
 
-  /// The first element's address. Null for a meta tensor.
+  /// The first element's address. Null for a meta tensor. What lies on a GPU the host must not read: see cuda.h.
   void* data_ptr() const {
     void* p = impl_->storage ? impl_->storage->data() : nullptr;
     return p ? static_cast<char*>(p) + impl_->offset * itemsize() : nullptr;
@@ -150,7 +151,7 @@ class Tensor {
   /// The same elements without history; shares memory.
   Tensor detach() const;
 
-  /// The value of a one-element tensor. Throws Error for any other.
+  /// The value of a one-element tensor, on a GPU when work on it is done. Throws Error for any other.
   Scalar item() const;
   template <class T>
   T item() const {
@@ -179,6 +180,7 @@ struct Meta {
   DType dtype = kFloat32;
   std::optional<Device> device = {};  // default: that of the operator's first tensor
   std::optional<Dims> strides = {};
+  bool pinned = false;  // CPU memory that GPUs reach: see cuda.h
 };
 
 /// Memory for `meta`, not set to anything. No autograd, no operator call.

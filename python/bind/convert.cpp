@@ -146,7 +146,7 @@ PyObject* to_numpy(PyObject* self, PyObject* args, PyObject* kwargs) {
     int force = 0;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$p:numpy", const_cast<char**>(names), &force)) return nullptr;
     Tensor t = unwrap(self);
-    if (force) t = t.detach();
+    if (force) t = t.detach().cpu();
     if (t.requires_grad())
       raise("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     const Object source(wrap(t));
@@ -179,7 +179,8 @@ PyObject* list_from(const Tensor& t, int64_t dim, const char* at) {
 PyObject* to_list(PyObject* self, PyObject*) {
   return guarded([&] {
     check(!unwrap(self).is_meta(), "tolist() cannot be called on meta tensors");
-    return list_from(unwrap(self), 0, static_cast<const char*>(unwrap(self).data_ptr()));
+    const Tensor t = unwrap(self).is_cuda() ? unwrap(self).detach().cpu() : unwrap(self);
+    return list_from(t, 0, static_cast<const char*>(t.data_ptr()));
   });
 }
 
@@ -246,7 +247,7 @@ void fill(PyObject* o, const Dims& sizes, size_t depth, T*& out) {
                       " at dim ", depth, " (got a number)");
     *out++ = Scalar(PyFloat_AS_DOUBLE(o)).to<T>();
   } else if (is_tensor(o) || is_array(o)) {
-    const Tensor t = is_tensor(o) ? unwrap(o).detach() : from_buffer(o, false);
+    const Tensor t = is_tensor(o) ? unwrap(o).detach().cpu() : from_buffer(o, false);
     const Tensor same = contiguous(cast(t, dtype_of<T>));
     check<ValueError>(Ints(same.sizes()) == Ints(sizes).slice(depth, sizes.size() - depth),
                       "expected an element of shape ", Ints(sizes).slice(depth, sizes.size() - depth), ", got ",
@@ -307,16 +308,13 @@ Tensor from_data(PyObject* data, OptDType dtype) {
 struct Options {
   OptDType dtype;
   OptDevice device;
-  bool requires_grad = false;
+  bool requires_grad = false, pin = false;
 };
 
 Tensor placed(Tensor t, const Options& options) {
-  if (options.device && *options.device != t.device()) {
-    NoGrad guard;
-    Tensor there = allocate({t.sizes(), t.dtype(), options.device, {}});
-    if (!there.is_meta()) in_place(copy, there, t);
-    t = there;
-  }
+  NoGrad guard;
+  if (options.device) t = to(t, *options.device);
+  if (options.pin) t = pin_memory(t);
   if (options.requires_grad) t.requires_grad_();
   return t;
 }
@@ -332,10 +330,11 @@ PyObject* make(PyObject* args, PyObject* kwargs, const char* format, bool share)
     Options options;
     if (dtype != Py_None) options.dtype = dtype_from(dtype);
     if (device != Py_None)
-      options.device = device_from(device);
+      options.device = indexed(device_from(device));
     else if (default_device && !is_tensor(data))
       options.device = default_device;
     options.requires_grad = requires_grad;
+    options.pin = pin;
     if (!share) return wrap(placed(from_data(data, options.dtype), options));
     if (is_tensor(data)) {  // as_tensor: the tensor itself where nothing changes
       const Tensor& t = unwrap(data);

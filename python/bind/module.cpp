@@ -32,6 +32,7 @@ NB_MODULE(_C, m) {
     py::add_optim(m.ptr());
     py::add_serialize(m.ptr());
     py::add_tools(m.ptr());
+    py::add_cuda(m.ptr());
     py::add_autocast(m.ptr());
     m.attr("ModuleBase") = nb::steal(py::need(py::make_module_base()));
     m.attr("OutOfMemoryError") = nb::steal(py::need(PyErr_NewExceptionWithDoc(

@@ -800,8 +800,8 @@ PyObject* call_binary(PyObject* found, PyObject* a, PyObject* b) {
 
 /// Names that mean a dtype, a builtin or a subpackage where a module has them: such operators are methods only.
 bool is_method_only(std::string_view name) {
-  constexpr std::string_view names[] = {"bool",  "int",    "long",   "short",   "half", "bfloat16",
-                                        "float", "double", "cfloat", "cdouble", "cpu",  "cuda"};
+  constexpr std::string_view names[] = {"bool",   "int",    "long",    "short", "half", "bfloat16",   "float",
+                                        "double", "cfloat", "cdouble", "cpu",   "cuda", "pin_memory", "is_pinned"};
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 

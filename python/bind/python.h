@@ -133,6 +133,7 @@ bool is_device(PyObject* o);
 Device device_from(PyObject* o);  // device, str or int
 bool is_generator(PyObject* o);
 Generator* generator_from(PyObject* o);
+PyObject* wrap_generator(Generator& generator);  // not owned by the object
 bool is_memory_format(PyObject* o);
 MemoryFormat memory_format_from(PyObject* o);
 bool is_layout(PyObject* o);
@@ -167,6 +168,7 @@ void add_random(PyObject* module);
 void add_optim(PyObject* module);
 void add_serialize(PyObject* module);
 void add_tools(PyObject* module);
+void add_cuda(PyObject* module);
 void add_autocast(PyObject* module);
 
 }  // namespace rush::python

@@ -26,11 +26,8 @@ PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     static const char* names[] = {"device", nullptr};
     PyObject* device = nullptr;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char**>(names), &device)) return nullptr;
-    if (device && device != Py_None) {
-      const Device d = device_from(device);
-      check(d.is_cpu(), "Generator: no generator for device ", d);
-    }
-    return make(type, new Generator, true);
+    const Device d = device && device != Py_None ? device_from(device) : kCPU;
+    return make(type, new Generator(indexed(d)), true);
   });
 }
 void generator_free(PyObject* o) {
@@ -88,8 +85,8 @@ PyObject* set_state(PyObject* self, PyObject* state) {
 PyObject* clone_state(PyObject* self, PyObject*) {
   return guarded([&] { return make(Py_TYPE(self), new Generator(in(self)), true); });
 }
-PyObject* get_device(PyObject*, void*) {
-  return guarded([] { return wrap(kCPU); });
+PyObject* get_device(PyObject* self, void*) {
+  return guarded([&] { return wrap(in(self).device()); });
 }
 
 PyMethodDef methods[] = {{"manual_seed", manual_seed, METH_O, "Starts over from a seed; returns the generator."},
@@ -105,7 +102,8 @@ PyType_Slot slots[] = {
     {Py_tp_dealloc, reinterpret_cast<void*>(generator_free)},
     {Py_tp_methods, methods},
     {Py_tp_getset, getset},
-    {Py_tp_doc, const_cast<char*>("Generator(device='cpu'): a source of random numbers, PyTorch's mt19937.")},
+    {Py_tp_doc, const_cast<char*>(
+                    "Generator(device='cpu'): a source of random numbers, as PyTorch's: mt19937, or Philox on a GPU.")},
     {}};
 PyType_Spec spec{"rushlight.Generator", sizeof(GeneratorObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
 
@@ -113,6 +111,7 @@ PyType_Spec spec{"rushlight.Generator", sizeof(GeneratorObject), 0, Py_TPFLAGS_D
 
 bool is_generator(PyObject* o) { return PyObject_TypeCheck(o, generator_type); }
 Generator* generator_from(PyObject* o) { return &in(o); }
+PyObject* wrap_generator(Generator& generator) { return make(generator_type, &generator, false); }
 
 void add_random(PyObject* module) {
   generator_type = reinterpret_cast<PyTypeObject*>(need(PyType_FromSpec(&spec)));

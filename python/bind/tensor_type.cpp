@@ -370,8 +370,6 @@ PyMethodDef methods[] = {
     {"is_inference", method<+[](const Tensor& t) { return to_bool(t.impl()->inference); }>, METH_NOARGS, nullptr},
     {"is_conj", method<+[](const Tensor&) { return to_bool(false); }>, METH_NOARGS, "Conjugation is never lazy here."},
     {"is_neg", method<+[](const Tensor&) { return to_bool(false); }>, METH_NOARGS, "Negation is never lazy here."},
-    {"is_pinned", method<+[](const Tensor&) { return to_bool(false); }>, METH_NOARGS,
-     "Whether the memory is page-locked."},
     {"get_device", method<+[](const Tensor& t) { return PyLong_FromLong(t.device().index); }>, METH_NOARGS,
      "The device's ordinal, -1 on the CPU."},
     {"_is_view", method<+[](const Tensor& t) { return to_bool(bool(t.impl()->base)); }>, METH_NOARGS, nullptr},

@@ -1,5 +1,8 @@
 // The engine: counts for each node how many gradients it waits for, then runs nodes as they become complete, later
 // calls first. It runs on the caller's thread and may be entered again from within a node.
+//
+// Note [Backward streams] On GPUs a node runs on the stream its result was computed on, which waits for the streams
+// that its gradients come from. In the end the caller's current streams wait for all of them.
 #include <algorithm>
 #include <cmath>
 
@@ -140,12 +143,19 @@ class Walk {
       ~Restore() { modes() = before; }
     } restore{before};
     modes().grad = options_.create_graph;
+    for (const auto& [edge, grad] : roots)
+      if (grad.is_cuda()) hand_over(grad, edge.node->results[edge.input]);
     while (!ready_.empty()) {
       std::pop_heap(ready_.begin(), ready_.end(), Later{table_.states});
       const uint32_t i = ready_.back();
       ready_.pop_back();
-      step(i);
+      const ResultMeta* on_gpu = gpu_result(*table_.states[i].node);
+      if (on_gpu)
+        step_on(cuda::stream_from_id(on_gpu->device.index, on_gpu->stream), i);
+      else
+        step(i);
     }
+    for (const cuda::Stream& stream : streams_) cuda::current_stream(stream.device()).wait(stream);
   }
 
  private:
@@ -153,6 +163,27 @@ class Walk {
     std::vector<State>& states;
     bool operator()(uint32_t a, uint32_t b) const { return states[a].node->sequence < states[b].node->sequence; }
   };
+
+  static const ResultMeta* gpu_result(const Node& node) {
+    for (const ResultMeta& r : node.results)
+      if (r.device.is_cuda()) return &r;
+    return nullptr;
+  }
+
+  void step_on(const cuda::Stream& stream, uint32_t i) {
+    const cuda::StreamGuard guard(stream);
+    if (std::find(streams_.begin(), streams_.end(), stream) == streams_.end()) streams_.push_back(stream);
+    step(i);
+  }
+
+  /// A gradient made on its device's current stream will be used on the one of that result.
+  static void hand_over(const Tensor& grad, const ResultMeta& result) {
+    const cuda::Stream made = cuda::current_stream(grad.device().index);
+    if (result.device != grad.device() || result.stream == made.id()) return;
+    const cuda::Stream used = cuda::stream_from_id(made.device(), result.stream);
+    used.wait(made);
+    cuda::record_stream(grad, used);
+  }
 
   void push(uint32_t i) {
     ready_.push_back(i);
@@ -239,7 +270,14 @@ class Walk {
         Tensor g = fit(std::move(outputs[i]), e.node->results[e.input], *node, i);
         Grads& buffer = table_.states[next].grads;
         if (buffer.size() < e.node->results.size()) buffer.resize(e.node->results.size());
-        add_to(buffer[e.input], std::move(g));
+        if (g.is_cuda()) {
+          const ResultMeta& result = e.node->results[e.input];
+          hand_over(g, result);
+          const cuda::StreamGuard guard(cuda::stream_from_id(g.device().index, result.stream));
+          add_to(buffer[e.input], std::move(g));
+        } else {
+          add_to(buffer[e.input], std::move(g));
+        }
       }
       if (--table_.states[next].waiting == 0) push(next);
     }
@@ -280,6 +318,7 @@ class Walk {
   NodeTable table_;
   std::vector<uint32_t> ready_;
   std::vector<Capture>* captures_ = nullptr;
+  std::vector<cuda::Stream> streams_;  // that nodes have run on
 };
 
 /// The gradient to start from at a root: given, or 1 for a single element.

@@ -37,7 +37,7 @@ void RaceChecker::split(const char* at) {
   ranges_.emplace(at, std::move(rest));
 }
 
-void RaceChecker::check_order(int agent, const char* name, bool write, const Use& before, bool before_write,
+void RaceChecker::check_order(int agent, std::string_view name, bool write, const Use& before, bool before_write,
                               const char* address) const {
   if (before.agent == agent || before.time == 0) return;
   const VectorClock& known = clocks_[size_t(agent)];
@@ -48,7 +48,7 @@ void RaceChecker::check_order(int agent, const char* name, bool write, const Use
         "memory was freed and given out again, Tensor.record_stream");
 }
 
-void RaceChecker::access(int agent, const char* name, std::span<const Access> accesses) {
+void RaceChecker::access(int agent, std::string_view name, std::span<const Access> accesses) {
   if (!enabled_) return;
   const std::lock_guard lock(mutex_);
   merge(clock(agent), clock(0));

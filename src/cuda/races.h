@@ -25,7 +25,7 @@ class RaceChecker {
   bool enabled() const { return enabled_; }
 
   /// The agent does an operation that touches memory. Throws Error if that races with an earlier one.
-  void access(int agent, const char* name, std::span<const Access> accesses);
+  void access(int agent, std::string_view name, std::span<const Access> accesses);
   /// The agent does what the calling thread's begin_operation has announced.
   void operation(int agent);
   /// What comes before anything put on the agent's queue from now on.
@@ -38,7 +38,7 @@ class RaceChecker {
   struct Use {
     int agent = 0;
     uint64_t time = 0;  // 0: never
-    const char* name = nullptr;
+    std::string_view name;
   };
   /// The last write of a range of memory and the reads since.
   struct Range {
@@ -50,7 +50,7 @@ class RaceChecker {
 
   VectorClock& clock(int agent);
   void split(const char* at);
-  void check_order(int agent, const char* name, bool write, const Use& before, bool before_write,
+  void check_order(int agent, std::string_view name, bool write, const Use& before, bool before_write,
                    const char* address) const;
 
   const bool enabled_;

@@ -15,7 +15,8 @@ namespace {
 
 std::atomic<Runtime*> the_runtime{nullptr};
 bool forked = false;
-thread_local const char* operation = "an operation";
+constexpr std::string_view unnamed = "an operation";
+thread_local const std::string_view* operation = &unnamed;
 thread_local std::vector<Access> accesses;
 
 Runtime& start() {
@@ -49,11 +50,11 @@ int device_count() {
   return simulated > 0 ? simulated : driver_devices();
 }
 
-void begin_operation(const char* name, std::span<const Access> touched) {
-  operation = name;
+void begin_operation(const std::string_view& name, std::span<const Access> touched) {
+  operation = &name;
   accesses.assign(touched.begin(), touched.end());
 }
-const char* current_operation() { return operation; }
+const std::string_view& current_operation() { return *operation; }
 std::span<const Access> current_accesses() { return accesses; }
 
 IndexCheck index_check(int device) {
@@ -64,12 +65,18 @@ void check_failure(int device) {
   const Failure& f = *runtime().failure(device);
   if (__atomic_load_n(&f.state, __ATOMIC_ACQUIRE) != 2) return;
   raise("CUDA error: device-side assert triggered: index ", f.index, " is out of bounds for dimension ", f.dim,
-        " with size ", f.size, " in ", reinterpret_cast<const char*>(uintptr_t(f.operation)));
+        " with size ", f.size, " in ", *reinterpret_cast<const std::string_view*>(uintptr_t(f.operation)));
 }
 
 void detail::launch(const Kernel& kernel, int device, const Shape& shape, std::span<const Argument> arguments) {
   check_failure(device);
   runtime().launch(device, current_stream(device).handle(), kernel, shape, arguments);
+}
+
+void read(int device, const void* from, void* to, size_t bytes) {
+  const Stream stream = current_stream(device);
+  runtime().copy(device, stream.handle(), to, Runtime::Where::Host, from, Runtime::Where::Device, bytes);
+  stream.synchronize();
 }
 
 }  // namespace rush::cuda

@@ -18,6 +18,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "kernels/cuda/failure.cuh"
@@ -154,11 +155,14 @@ void launch(const Kernel& kernel, int device, const Shape& shape, const Paramete
   detail::launch(kernel, device, shape, {arguments, sizeof...(Parameters)});
 }
 
+/// Waits for what is on the current stream of `device`, and copies from its memory to the host's.
+void read(int device, const void* from, void* to, size_t bytes);
+
 /// Names what the calling thread launches from now on, and the memory it reads and writes, in errors and for the race
-/// checker. `name` stays valid for ever. The front door calls it for operators.
-void begin_operation(const char* name, std::span<const Access> accesses = {});
+/// checker. The front door calls it for operators. `name` itself must stay where it is: static.
+void begin_operation(const std::string_view& name, std::span<const Access> accesses = {});
 /// The name last given to begin_operation on this thread.
-const char* current_operation();
+const std::string_view& current_operation();
 /// The accesses last given to it, where checks_races().
 std::span<const Access> current_accesses();
 /// What a kernel with index checks is given: reports failures as those of current_operation().

@@ -42,7 +42,7 @@ constexpr size_t kPinnedAlignment = 4096;
 using Clock = std::chrono::steady_clock;
 
 // What the worker of a stream does at the moment: for the report of a fault.
-thread_local const char* running = nullptr;
+thread_local std::string_view running;
 
 /// One recording of an event.
 struct Mark {
@@ -102,6 +102,7 @@ class SimulatedStream {
     ++waiters_;
     done_.wait(lock, [&] { return finished_ >= target; });
     --waiters_;
+    check(error_.empty(), "CUDA error: ", error_);
   }
 
  private:
@@ -122,8 +123,14 @@ class SimulatedStream {
       const auto task = std::move(tasks_.front());
       tasks_.pop_front();
       lock.unlock();
-      task();
+      std::string failed;
+      try {
+        task();
+      } catch (const std::exception& e) {
+        failed = e.what();
+      }
       lock.lock();
+      if (error_.empty()) error_ = std::move(failed);
       ++finished_;
       if (waiters_) done_.notify_all();
     }
@@ -132,6 +139,7 @@ class SimulatedStream {
   std::mutex mutex_;
   std::condition_variable available_, done_;
   std::deque<std::function<void()>> tasks_;
+  std::string error_;  // of the first task that failed; stays
   uint64_t submitted_ = 0, finished_ = 0;
   int waiters_ = 0;
   bool started_ = false, idle_ = false;
@@ -327,7 +335,7 @@ class Simulator final : public Runtime {
           const Dim3 index{unsigned(b % shape.grid.x), unsigned(b % plane / shape.grid.x), unsigned(b / plane)};
           kernel.run_block(shape, index, packed->addresses.data());
         }
-        running = nullptr;
+        running = {};
       });
     });
   }
@@ -338,7 +346,7 @@ class Simulator final : public Runtime {
     stream.put([function = std::move(function), name = current_operation()] {
       running = name;
       function();
-      running = nullptr;
+      running = {};
     });
   }
 
@@ -430,9 +438,10 @@ class Simulator final : public Runtime {
                         "Copy the tensor to the CPU before reading it there.\n",
                         static_cast<const void*>(address), device)
              : snprintf(line, sizeof line,
-                        "rushlight: CUDA error: an illegal memory access was encountered: %s on the simulated device "
+                        "rushlight: CUDA error: an illegal memory access was encountered: %.*s on the simulated device "
                         "cuda:%d touches address %p, which is not allocated.\n",
-                        running ? running : "a kernel", device, static_cast<const void*>(address - (end_ - begin_)));
+                        running.empty() ? 8 : int(running.size()), running.empty() ? "a kernel" : running.data(),
+                        device, static_cast<const void*>(address - (end_ - begin_)));
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line, size_t(length));
   }
 

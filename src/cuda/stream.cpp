@@ -32,6 +32,7 @@ thread_local std::array<int16_t, kMaxDevices> streams_now = {};  // ids
 int checked(int device) {
   if (device < 0) return device_now;
   const int count = device_count();
+  if (count == 0) runtime();  // says what is missing
   check(device < count, "CUDA error: invalid device ordinal ", device, ": there ", count == 1 ? "is 1" : "are ",
         count == 1 ? "" : std::to_string(count), " CUDA device", count == 1 ? "" : "s");
   return device;

@@ -2,8 +2,10 @@
 #include <algorithm>
 
 #include "autograd/op_node.h"
+#include "cuda/runtime.h"
 #include "rushlight/autocast.h"
 #include "rushlight/autograd.h"
+#include "rushlight/cuda.h"
 #include "rushlight/ops.h"
 
 namespace rush {
@@ -187,13 +189,22 @@ void move_window(const OpInfo& op, const Value* args, Tensor& self, bool recorde
   impl.view_version = self.version();
 }
 
-void check_devices(const OpInfo& op, const Value* args, Device first) {
+/// A 0-dim tensor on the CPU goes anywhere, like a number.
+bool goes_anywhere(const Tensor& t) { return t.is_cpu() && t.dim() == 0; }
+
+Device common_device(const OpInfo& op, const Value* args) {
+  Device found;
   any_tensor(op, args, [&](const Tensor& t) {
-    check(t.device() == first || (t.dim() == 0 && t.is_cpu()),
-          "Expected all tensors to be on the same device, but found at least two devices, ", first, " and ", t.device(),
+    found = t.device();
+    return !goes_anywhere(t);
+  });
+  any_tensor(op, args, [&](const Tensor& t) {
+    check(t.device() == found || goes_anywhere(t),
+          "Expected all tensors to be on the same device, but found at least two devices, ", found, " and ", t.device(),
           "!");
     return false;
   });
+  return found;
 }
 
 template <class F>
@@ -218,13 +229,7 @@ Device device_of(const OpInfo& op, const Value* args) {
       mixed = true;
     return false;
   });
-  if (mixed) {
-    any_tensor(op, args, [&](const Tensor& t) {  // a 0-dim CPU tensor goes anywhere
-      if (found.is_cpu()) found = t.device();
-      return false;
-    });
-    check_devices(op, args, found);
-  }
+  if (mixed && !op.across_devices) return common_device(op, args);
   if (!any) {
     for (size_t i = 0; i < op.schema->count; ++i)
       if (op.schema->args[i].kind == Kind::OptDevice && !args[i].is_none())
@@ -238,6 +243,31 @@ Tensor allocate_result(const Meta& meta, Device device) {
   Meta placed = meta;
   placed.device = device;
   return allocate(placed);
+}
+
+void copy_result(Tensor& out, const Tensor& value) {
+  NoGrad guard;
+  in_place(copy, out, value);
+}
+
+Device indexed_cuda(Device device) { return cuda::indexed(device); }
+
+void announce_kernel(const OpInfo& op, const Value* args, const Tensor* results, size_t count) {
+  std::vector<cuda::Access> accesses;
+  if (cuda::started() && cuda::runtime().checks_races()) {
+    const auto touches = [&](const Tensor& t, bool write) {
+      if (!t.device().is_cuda() || t.numel() == 0) return;
+      int64_t reach = 1;
+      for (int64_t d = 0; d < t.dim(); ++d) reach += (t.sizes()[d] - 1) * t.strides()[d];
+      accesses.push_back({t.data_ptr(), size_t(reach * t.itemsize()), write});
+    };
+    any_tensor(op, args, [&](const Tensor& t) {
+      touches(t, false);
+      return false;
+    });
+    for (size_t i = 0; i < count; ++i) touches(results[i], true);
+  }
+  cuda::begin_operation(op.schema->name, accesses);
 }
 
 void raise_no_kernel(const OpInfo& op, Device device) {

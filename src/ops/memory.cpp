@@ -1,4 +1,6 @@
 // Copies, casts and what changes a tensor's own memory.
+#include "cuda/allocator.h"
+#include "cuda/runtime.h"
 #include "kernels/cpu/pointwise.h"
 #include "ops/common.h"
 
@@ -14,16 +16,59 @@ Meta copied_meta(const Tensor& x, DType dtype, OptMemoryFormat format) {
 }
 
 /// x itself where it already is what is asked for.
-Tensor moved(const Tensor& x, OptDevice device, OptDType dtype, bool copy, OptMemoryFormat format) {
-  const bool same =
-      dtype.value_or(x.dtype()) == x.dtype() && device.value_or(x.device()) == x.device() &&
-      x.is_contiguous(format.value_or(MemoryFormat::Preserve) == MemoryFormat::Preserve ? MemoryFormat::Preserve
-                                                                                        : *format);
-  return same && !copy ? x : to_copy(x, dtype, device, format);
+Tensor moved(const Tensor& x, OptDevice device, OptDType dtype, bool copy, OptMemoryFormat format,
+             bool non_blocking = false) {
+  const bool any_format = format.value_or(MemoryFormat::Preserve) == MemoryFormat::Preserve;
+  const bool same = dtype.value_or(x.dtype()) == x.dtype() && device.value_or(x.device()) == x.device() &&
+                    (any_format || x.is_contiguous(*format));
+  return same && !copy ? x : to_copy(x, dtype, device, format, non_blocking);
 }
 
 template <DType T>
 constexpr auto to_dtype = [](const Tensor& x, OptMemoryFormat format) { return moved(x, {}, T, false, format); };
+
+/// The memory of `src` to that of `out`, on two devices at least: same dtype, sizes and strides, without gaps.
+void move(Tensor& out, const Tensor& src, bool non_blocking) {
+  using Where = cuda::Runtime::Where;
+  static constexpr std::string_view name = "copy";
+  cuda::begin_operation(name);
+  const auto where = [](const Tensor& t) { return t.is_cuda() ? Where::Device : Where::Host; };
+  const cuda::Stream stream = cuda::current_stream(src.is_cuda() ? src.device().index : out.device().index);
+  const bool two = out.is_cuda() && src.is_cuda() && out.device() != src.device();
+  if (two) stream.wait(cuda::current_stream(out.device().index));
+  cuda::runtime().copy(stream.device(), stream.handle(), out.data_ptr(), where(out), src.data_ptr(), where(src),
+                       size_t(out.numel() * out.itemsize()));
+  if (two) cuda::current_stream(out.device().index).wait(stream);
+  if (out.is_cpu() && !non_blocking) stream.synchronize();
+  if (out.is_cpu()) cuda::record_pinned(out.data_ptr(), stream);
+  if (src.is_cpu()) cuda::record_pinned(src.data_ptr(), stream);
+}
+
+/// Between whatever devices. The CPU changes dtypes and layouts; between GPUs they must agree.
+void transfer(Tensor& out, const Tensor& src, bool non_blocking) {
+  const auto like_in_memory = [&](const Tensor& t) {
+    return allocate(
+        {t.sizes(), t.dtype(), kCPU, is_dense(t.sizes(), t.strides()) ? t.strides() : contiguous_strides(t.sizes())});
+  };
+  const auto alike = [](const Tensor& a, const Tensor& b) {
+    return a.dtype() == b.dtype() && Ints(a.sizes()) == Ints(b.sizes()) && is_dense(a.sizes(), a.strides()) &&
+           (Ints(a.strides()) == Ints(b.strides()) || (a.is_contiguous() && b.is_contiguous()));
+  };
+  if (out.is_cpu() && src.is_cpu()) return cpu::copy(out, src);
+  if (out.numel() == 0) return;
+  if (alike(out, src)) return move(out, src, non_blocking);
+  if (src.is_cpu() && is_dense(out.sizes(), out.strides())) {
+    Tensor changed = like_in_memory(out);
+    cpu::copy(changed, src);
+    return move(out, changed, false);
+  }
+  if (out.is_cpu() && is_dense(src.sizes(), src.strides())) {
+    Tensor moved = like_in_memory(src);
+    move(moved, src, false);
+    return cpu::copy(out, moved);
+  }
+  raise<NotImplementedError>("a GPU can't copy from ", src.dtype(), " to ", out.dtype(), " or between layouts");
+}
 
 void check_resizable(const Tensor& x) { check(!x.requires_grad(), "cannot resize variables that require grad"); }
 
@@ -70,18 +115,21 @@ OP_DEFINE(copy){{
                 " must match the size of tensor b ", src.sizes(), ": src does not broadcast to self");
           return like(self);
         },
-    .kernel = {[](Tensor& out, const Tensor&, const Tensor& src, bool) { cpu::copy(out, src); }},
+    .kernel = {[](Tensor& out, const Tensor&, const Tensor& src, bool non_blocking) {
+      transfer(out, src, non_blocking);
+    }},
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, const Tensor&, bool) {
           return Grads{Tensor(), g};
         },
     .pointwise = true,
+    .across_devices = true,
 }};
 
 OP_DEFINE(clone){{
     .doc = R"(A copy with memory of its own, in the same or the named memory format.)",
     .infer = [](const Tensor& x, OptMemoryFormat format) { return copied_meta(x, x.dtype(), format); },
-    .kernel = {[](Tensor& out, const Tensor& x, OptMemoryFormat) { cpu::copy(out, x); }},
+    .kernel = {[](Tensor& out, const Tensor& x, OptMemoryFormat) { transfer(out, x, true); }},
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&, OptMemoryFormat) { return Grads{g}; },
 }};
 
@@ -98,33 +146,34 @@ OP_DEFINE(contiguous){{
 OP_DEFINE(cast){{
     .doc = R"(The elements as another dtype; always a copy. A complex number becomes its real part for a real dtype.)",
     .infer = [](const Tensor& x, DType dtype) { return like(x, dtype); },
-    .kernel = {[](Tensor& out, const Tensor& x, DType) { cpu::copy(out, x); }},
+    .kernel = {[](Tensor& out, const Tensor& x, DType) { transfer(out, x, true); }},
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&, DType) { return Grads{g}; },
 }};
 
 OP_DEFINE(to_copy){{
     .doc = R"(A copy with another dtype, device or memory format.)",
     .composite =
-        [](const Tensor& x, OptDType dtype, OptDevice device, OptMemoryFormat format) {
+        [](const Tensor& x, OptDType dtype, OptDevice device, OptMemoryFormat format, bool non_blocking) {
           Meta meta = copied_meta(x, dtype.value_or(x.dtype()), format);
           meta.device = device.value_or(x.device());
+          meta.pinned = non_blocking && x.is_cuda() && meta.device->is_cpu();
           Tensor out = allocate(meta);
           if (meta.device->is_meta()) return out;
           check<NotImplementedError>(!x.is_meta(), "Cannot copy out of meta tensor; no data!");
-          in_place(copy, out, x);
+          in_place(copy, out, x, non_blocking);
           return out;
         },
     .saves = "self.shape",
-    .vjp = [](const Tensor& g, const Tensor&, const Tensor& x, OptDType, OptDevice,
-              OptMemoryFormat) { return Grads{moved(g, x.device(), {}, false, {})}; },
+    .vjp = [](const Tensor& g, const Tensor&, const Tensor& x, OptDType, OptDevice, OptMemoryFormat,
+              bool) { return Grads{moved(g, x.device(), {}, false, {})}; },
 }};
 
 OP_DEFINE(to){
     {
         .doc =
             R"(The tensor with the given device and dtype: itself if it is there already and no ``copy`` is wanted.)",
-        .composite = [](const Tensor& x, OptDevice device, OptDType dtype, bool, bool copy,
-                        OptMemoryFormat format) { return moved(x, device, dtype, copy, format); },
+        .composite = [](const Tensor& x, OptDevice device, OptDType dtype, bool non_blocking, bool copy,
+                        OptMemoryFormat format) { return moved(x, device, dtype, copy, format, non_blocking); },
     },
     {
         .doc = R"(The tensor with the given dtype: itself if it has that already and no ``copy`` is wanted.)",
@@ -133,8 +182,10 @@ OP_DEFINE(to){
     },
     {
         .doc = R"(The tensor with the device and dtype of ``other``.)",
-        .composite = [](const Tensor& x, const Tensor& other, bool, bool copy,
-                        OptMemoryFormat format) { return moved(x, other.device(), other.dtype(), copy, format); },
+        .composite =
+            [](const Tensor& x, const Tensor& other, bool non_blocking, bool copy, OptMemoryFormat format) {
+              return moved(x, other.device(), other.dtype(), copy, format, non_blocking);
+            },
     }};
 
 OP_DEFINE(type_as){{
@@ -152,9 +203,32 @@ OP_DEFINE(cuda_){{
     .doc =
         R"(The tensor in a GPU's memory, the current one's if none is named. Errors: RuntimeError if there is none.)",
     .composite =
-        [](const Tensor& x, OptDevice device, bool, OptMemoryFormat format) {
-          return moved(x, device.value_or(Device(DeviceType::CUDA)), {}, false, format);
+        [](const Tensor& x, OptDevice device, bool non_blocking, OptMemoryFormat format) {
+          return moved(x, device.value_or(indexed(DeviceType::CUDA)), {}, false, format, non_blocking);
         },
+}};
+
+OP_DEFINE(pin_memory){{
+    .doc =
+        R"(A copy in pinned memory, which copies to and from GPUs reach without waiting; the tensor itself if it is pinned.
+
+Errors: RuntimeError if it is not on the CPU, or if there is no GPU.)",
+    .composite =
+        [](const Tensor& x, OptDevice) {
+          check(x.is_cpu(), "cannot pin '", x.device(), "' only dense CPU tensors can be pinned");
+          if (is_pinned(x)) return x;
+          Meta meta = like(x);
+          meta.pinned = true;
+          Tensor out = allocate(meta);
+          in_place(copy, out, x);
+          return out;
+        },
+}};
+
+OP_DEFINE(is_pinned){{
+    .doc = R"(Whether the tensor lies in pinned memory.)",
+    .composite = [](const Tensor& x,
+                    OptDevice) { return x.is_cpu() && cuda::started() && cuda::runtime().is_pinned(x.data_ptr()); },
 }};
 
 OP_DEFINE(to_bool){{

@@ -489,6 +489,8 @@ Tensor Tensor::cpu(OptMemoryFormat memory_format) const { return rush::cpu_(*thi
 Tensor Tensor::cuda(OptDevice device, bool non_blocking, OptMemoryFormat memory_format) const {
   return rush::cuda_(*this, device, non_blocking, memory_format);
 }
+Tensor Tensor::pin_memory(OptDevice device) const { return rush::pin_memory(*this, device); }
+bool Tensor::is_pinned(OptDevice device) const { return rush::is_pinned(*this, device); }
 Tensor Tensor::byte(OptMemoryFormat memory_format) const { return rush::to_byte(*this, memory_format); }
 Tensor Tensor::half(OptMemoryFormat memory_format) const { return rush::to_half(*this, memory_format); }
 Tensor Tensor::bfloat16(OptMemoryFormat memory_format) const { return rush::to_bfloat16(*this, memory_format); }

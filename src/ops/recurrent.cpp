@@ -106,7 +106,7 @@ gates: the input's part of the gates for the rows of all steps, (rows, gates * h
           const int64_t hidden = h0.size(-1), count = cpu::gate_count(Cell(cell)), batch = h0.size(0);
           int64_t rows = 0;
           for (const int64_t n : sizes) {
-            check(n >= 0 && n <= batch, "Expected batch sizes from 0 to ", batch, ", got ", n);
+            check(n > 0 && n <= batch, "Expected batch sizes from 1 to ", batch, ", got ", n);
             rows += n;
           }
           check(h0.dim() == 2 && (!c0.defined() || Ints(c0.sizes()) == Ints(h0.sizes())), "Expected states of shape ",

@@ -85,10 +85,14 @@ Tensor TensorReader::operator()(const std::shared_ptr<TensorRecord>& record) {
 std::shared_ptr<StorageRecord> TensorWriter::storage(const Tensor& tensor) {
   auto& made = storages_[tensor.storage().get()];
   if (!made) {
-    check<NotImplementedError>(tensor.is_cpu(), "save: tensors on ", tensor.device(),
-                               " can't be saved yet; move them to the CPU");
     made = std::make_shared<StorageRecord>();
-    auto owner = std::make_shared<Ref<Storage>>(tensor.storage());
+    Ref<Storage> bytes = tensor.storage();
+    if (tensor.is_cuda()) {
+      const int64_t n = bytes->bytes();
+      bytes = over_unchecked(bytes, kUInt8, {n}, {1}, 0).cpu().storage();
+      made->location = text(tensor.device());
+    }
+    auto owner = std::make_shared<Ref<Storage>>(std::move(bytes));
     made->bytes.data = static_cast<std::byte*>((*owner)->data());
     made->bytes.size = static_cast<size_t>((*owner)->bytes());
     made->bytes.owner = std::move(owner);

@@ -216,7 +216,8 @@ std::string to_string(const Tensor& t, std::string_view prefix) {
     notes.push_back("requires_grad=True");
 
   std::string out(prefix);
-  out += t.is_meta() ? "..." : shown ? Body(t, options).text(indent) : "[]";
+  const Tensor here = t.is_cuda() ? t.detach().cpu() : t;
+  out += t.is_meta() ? "..." : shown ? Body(here, options).text(indent) : "[]";
   const size_t line_break = out.rfind('\n');
   int64_t line = int64_t(out.size()) + 2 - (line_break == out.npos ? 0 : int64_t(line_break) + 1);
   for (const std::string& note : notes) {

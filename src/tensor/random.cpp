@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <memory>
 #include <numbers>
 #include <numeric>
@@ -35,11 +36,26 @@ Generator& Generator::operator=(const Generator& other) {
   has_normal_ = other.has_normal_;
   next_normal_ = other.next_normal_;
   seed_ = other.seed_;
+  offset_ = other.offset_;
+  device_ = other.device_;
   return *this;
+}
+
+Generator::Generator(Device device) : device_(device) {
+  check(!device.is_meta(), "Generator: no generator for device ", device);
+  manual_seed(default_seed);
+}
+
+Generator::Philox Generator::philox(uint64_t draws) {
+  check(device_.is_cuda(), "Expected a 'cuda' device type for generator but found '", device_, "'");
+  const Philox now{seed_, offset_};
+  offset_ += (draws + 3) / 4 * 4;
+  return now;
 }
 
 void Generator::manual_seed(uint64_t seed) {
   seed_ = seed;
+  offset_ = 0;
   state_[0] = static_cast<uint32_t>(seed);
   for (uint32_t i = 1; i < words; ++i) state_[i] = 1812433253 * (state_[i - 1] ^ state_[i - 1] >> 30) + i;
   next_ = words;
@@ -99,6 +115,12 @@ static_assert(sizeof(StateLayout) == Generator::state_bytes && std::endian::nati
 }  // namespace
 
 std::vector<uint8_t> Generator::get_state() const {
+  if (device_.is_cuda()) {
+    std::vector<uint8_t> bytes(philox_state_bytes);
+    std::memcpy(bytes.data(), &seed_, 8);
+    std::memcpy(bytes.data() + 8, &offset_, 8);
+    return bytes;
+  }
   StateLayout layout{};
   layout.seed = seed_;
   layout.left = fresh_ ? 1 : static_cast<int32_t>(words + 1 - next_);
@@ -113,6 +135,13 @@ std::vector<uint8_t> Generator::get_state() const {
 }
 
 void Generator::set_state(std::span<const uint8_t> state) {
+  if (device_.is_cuda()) {
+    check(state.size() == philox_state_bytes, "RNG state is wrong size: expected ", size_t(philox_state_bytes),
+          " bytes, got ", state.size());
+    std::memcpy(&seed_, state.data(), 8);
+    std::memcpy(&offset_, state.data() + 8, 8);
+    return;
+  }
   StateLayout layout;
   if (state.size() != sizeof layout)
     throw Error("set_state: expected the " + std::to_string(sizeof layout) + " bytes of a CPU generator's state, got " +
@@ -136,6 +165,14 @@ Generator& default_generator() {
     return new Generator;
   }();
   return *generator;
+}
+
+Generator& default_generator(Device device) {
+  if (device.is_cpu()) return default_generator();
+  static std::map<int, Generator>& generators = *new std::map<int, Generator>;
+  static std::mutex& mutex = *new std::mutex;
+  const std::lock_guard lock(mutex);
+  return generators.try_emplace(device.index, device).first->second;
 }
 
 // ---- fills ---------------------------------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 // Tensor and its storage: making them, and the little of Tensor that is not an operator.
 #include "rushlight/tensor.h"
 
+#include "cuda/allocator.h"
+#include "cuda/runtime.h"
 #include "rushlight/allocator.h"
 #include "rushlight/autograd.h"
 #include "rushlight/ops.h"
@@ -33,15 +35,14 @@ struct FreeAll {
 
 Ref<Storage> Storage::allocate(int64_t bytes, Device device) {
   static_assert(sizeof(Storage) <= kHeader);
-  check(device.is_cpu() || device.is_meta(), "no ", device, " device is available");
   const bool here = device.is_cpu() && bytes <= kMostRoom;
   auto* block = static_cast<std::byte*>(cpu_allocate(size_t(kHeader + (here ? bytes : 0))));
   void* data = nullptr;
   if (here && bytes > 0) {
     data = block + kHeader;
-  } else if (device.is_cpu() && bytes > 0) {
+  } else if (!device.is_meta() && bytes > 0) {
     try {
-      data = cpu_allocate(size_t(bytes));
+      data = device.is_cpu() ? cpu_allocate(size_t(bytes)) : cuda::allocate(device.index, size_t(bytes));
     } catch (...) {
       cpu_free(block, kHeader);
       throw;
@@ -60,7 +61,10 @@ Ref<Storage> Storage::wrap(void* data, int64_t bytes, Device device, std::functi
 }
 
 void Storage::free_data() {
-  if (data_ && data_ != reinterpret_cast<std::byte*>(this) + kHeader) cpu_free(data_, size_t(bytes_));
+  if (device_.is_cuda())
+    cuda::free(device_.index, data_);
+  else if (data_ && data_ != reinterpret_cast<std::byte*>(this) + kHeader)
+    cpu_free(data_, size_t(bytes_));
 }
 
 Storage::~Storage() {
@@ -88,11 +92,23 @@ void Storage::resize(int64_t bytes) {
     release_ = nullptr;
     borrowed_ = false;
     data_ = fresh;
+  } else if (device_.is_cuda() && bytes > bytes_) {
+    void* fresh = cuda::allocate(device_.index, size_t(bytes));
+    if (data_)
+      cuda::runtime().copy(device_.index, cuda::current_stream(device_.index).handle(), fresh,
+                           cuda::Runtime::Where::Device, data_, cuda::Runtime::Where::Device, size_t(bytes_));
+    free_data();
+    data_ = fresh;
   } else if (device_.is_cpu() && bytes < bytes_ && !kept && !here) {
     release_ = std::make_unique<std::function<void()>>(FreeAll{data_, bytes_});
     borrowed_ = true;
   }
   bytes_ = bytes;
+}
+
+void cuda::record_stream(const Tensor& t, const Stream& stream) {
+  check(t.is_cuda(), "record_stream: the tensor is on ", t.device(), ", not on a GPU");
+  record_stream(t.device().index, t.storage()->data(), stream);
 }
 
 // ---- impl ----
@@ -120,7 +136,7 @@ void TensorImpl::refresh() {
 Tensor allocate(const Meta& meta) {
   Ref<TensorImpl> impl(new TensorImpl);
   impl->dtype = meta.dtype;
-  impl->device = meta.device.value_or(kCPU);
+  impl->device = indexed(meta.device.value_or(kCPU));
   impl->sizes = meta.sizes;
   const int64_t numel = count_elements(meta.sizes);
   if (meta.strides) {
@@ -132,7 +148,14 @@ Tensor allocate(const Meta& meta) {
   }
   impl->inference = modes().inference;
   const int64_t reach = meta.strides ? extent(impl->sizes, impl->strides) : numel;
-  impl->storage = Storage::allocate(reach * size_of(meta.dtype), impl->device);
+  const int64_t bytes = reach * size_of(meta.dtype);
+  if (meta.pinned) {
+    check(impl->device.is_cpu(), "only a CPU tensor can be pinned, not one on ", impl->device);
+    void* data = cuda::allocate_pinned(size_t(bytes));
+    impl->storage = Storage::wrap(data, bytes, kCPU, [data] { cuda::free_pinned(data); });
+  } else {
+    impl->storage = Storage::allocate(bytes, impl->device);
+  }
   return Tensor(std::move(impl));
 }
 
@@ -188,6 +211,11 @@ static Scalar number_of(T v) {
 Scalar Tensor::item() const {
   check(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
   check(!is_meta(), "Tensor.item() cannot be called on meta tensors");
+  if (is_cuda()) {
+    Tensor here = allocate({{}, dtype()});
+    cuda::read(device().index, data_ptr(), here.data_ptr(), size_t(itemsize()));
+    return here.item();
+  }
   return for_all(dtype(), [&]<class T>() { return number_of(*data<T>()); });
 }
 

@@ -392,7 +392,7 @@ void recurrence_backward(const Recurrence& r, const Tensor& grad, const Tensor& 
       const T* d = dstate.data<T>();
       if (dw_hh.defined()) {
         const Tensor before = allocate({{rows, p.hidden}, t});
-        if (before.numel() > 0) states_before(p, output.data<T>(), h0.data<T>(), before.data<T>());
+        states_before(p, output.data<T>(), h0.data<T>(), before.data<T>());
         gemm<T>(K, p.hidden, rows, {d, 1, K}, {before.data<T>(), p.hidden, 1}, {dw_hh.data<T>(), p.hidden, 1});
       }
       if (db_hh.defined()) {

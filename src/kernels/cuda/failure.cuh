@@ -9,7 +9,7 @@ struct Failure {
   unsigned state;  // 0: none, 1: being written, 2: written
   int dim;
   int64_t index, size;
-  uint64_t operation;  // address of the operator's name on the host
+  uint64_t operation;  // address of the operator's name, a std::string_view, on the host
 };
 
 /// An argument of kernels that check indices; made on the host by cuda::index_check().
