@@ -65,17 +65,18 @@ def __deepcopy__(self, memo):
 
 def __reduce_ex__(self, protocol):
     """Pickles as bytes, dtype and shape, without history; strides are not kept."""
-    data = self.detach().contiguous()
+    data = self.detach().cpu().contiguous()
     raw = bytes(memoryview(data.view(_C.uint8))) if data.dim() else bytes(memoryview(data.reshape(1).view(_C.uint8)))
     state = dict(self.__dict__)
-    return _rebuild, (type(self), raw, self.dtype, tuple(self.shape), self.requires_grad, state)
+    return _rebuild, (type(self), raw, self.dtype, tuple(self.shape), self.requires_grad, state, str(self.device))
 
 
-def _rebuild(cls, raw, dtype, shape, requires_grad, state):
+def _rebuild(cls, raw, dtype, shape, requires_grad, state, device="cpu"):
     if raw:
         data = _C.frombuffer(bytearray(raw), dtype=dtype).reshape(shape).clone()
     else:
         data = _C.empty(shape, dtype=dtype)
+    data = data.to(device)
     if cls is not Tensor:
         data = Tensor._make_subclass(cls, data, False)
     if requires_grad:
@@ -201,9 +202,9 @@ def share_memory_(self):
     raise NotImplementedError("share_memory_: memory shared between processes is not available")
 
 
-def pin_memory(self, device=None):
-    """Raises RuntimeError: page-locked memory needs a CUDA device."""
-    raise RuntimeError("pin_memory: no CUDA device is available")
+def record_stream(self, stream):
+    """Says that work on another stream uses this tensor: its memory is not given out again before that is done."""
+    _C._cuda.record_stream(self, stream)
 
 
 def apply_(self, callable):
@@ -247,7 +248,7 @@ def _install():
     names = (
         "__torch_function__", "__deepcopy__", "__reduce_ex__", "__array__", "__format__", "__complex__", "__contains__",
         "__reversed__", "__dir__", "apply_", "detach_", "dim_order", "is_set_to", "is_shared", "lu", "map_",
-        "module_load", "new", "new_tensor", "nonzero", "pin_memory", "share_memory_", "storage",
+        "module_load", "new", "new_tensor", "nonzero", "record_stream", "share_memory_", "storage",
         "unique", "unique_consecutive", "untyped_storage", "where",
     )  # fmt: skip
     for name in names:

@@ -20,7 +20,7 @@ _INSIDE = {  # steps of another operator, whose row runs them and, by its gradie
     "fft_irfftn": ("_fft_c2r",),
 }
 TESTED_ELSEWHERE = {
-    "cuda": "there is no device to go to: test_package.py",
+    **dict.fromkeys(("cuda", "pin_memory", "is_pinned"), "they need a GPU: tests/cuda/test_devices.py"),
     "_basic_index": "what x[key] records: test_print.py and tests/cpp/indexing_test.cpp",
     **dict.fromkeys(("gru", "lstm", "rnn_relu", "rnn_tanh"), "whole networks: test_recurrent.py"),
     **{name: row for row, names in _INSIDE.items() for name in names},

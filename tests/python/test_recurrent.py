@@ -125,28 +125,3 @@ def test_second_derivatives(kind):
         return getattr(torch._C, kind)(x, sizes, hx, [params[0], weight, *params[2:]], True, 1, 0.0, True, True)[0]
 
     assert torch.autograd.gradgradcheck(run, (data.requires_grad_(), params[1].requires_grad_()))
-
-
-@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
-def test_empty_batch(kind):
-    network = getattr(torch.nn, kind)(3, 5, 2, bidirectional=True)
-    x = torch.zeros(4, 0, 3, requires_grad=True)
-    out = network(x)[0]
-    out.sum().backward()
-    assert out.shape == (4, 0, 10) and x.grad.shape == x.shape
-    assert all((p.grad == 0).all() for p in network.parameters())
-
-
-@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
-def test_bits_do_not_depend_on_threads(kind):
-    torch.manual_seed(0)
-    network = getattr(torch.nn, kind)(24, 100)
-    x = torch.randn(5, 17, 24, requires_grad=True)
-    before = torch.get_num_threads()
-    results = []
-    for threads in (1, 3):
-        torch.set_num_threads(threads)
-        out = network(x)[0]
-        results.append((out, *torch.autograd.grad(out.sum(), [x, *network.parameters()])))
-    torch.set_num_threads(before)
-    assert all(torch.equal(a, b) for a, b in zip(*results))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 
 import rushlight as torch
 
@@ -28,6 +29,9 @@ def parallel_apply(modules, inputs, kwargs_tup=None, devices=None):
     devices = devices or [None] * len(modules)
     results = [None] * len(modules)
     grad_enabled = torch.is_grad_enabled()
+    # A thread begins with default streams and without autocast; its work is to follow what this one has asked for.
+    streams = [torch.cuda.current_stream(index) for index in range(torch.cuda.device_count())]
+    autocast_type = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else None
 
     def run(i):
         device = devices[i]
@@ -37,7 +41,10 @@ def parallel_apply(modules, inputs, kwargs_tup=None, devices=None):
         device = _device(device)
         arguments = inputs[i] if isinstance(inputs[i], (list, tuple)) else (inputs[i],)
         try:
-            with torch.set_grad_enabled(grad_enabled):
+            autocast = nullcontext() if autocast_type is None else torch.autocast("cuda", dtype=autocast_type)
+            with torch.set_grad_enabled(grad_enabled), autocast:
+                for stream in streams:
+                    torch.cuda.set_stream(stream)
                 if device.type == "cuda":
                     with torch.cuda.device(device):
                         results[i] = modules[i](*arguments, **kwargs_tup[i])
