@@ -40,6 +40,17 @@ def __torch_function__(cls, func, types, args=(), kwargs=None):
     return _convert(result, cls)
 
 
+def _copied(x, memo):
+    """The tensor over a copy of its whole storage, one for all tensors over it, so that copies of views share memory."""
+    storage = _C._storage_bytes(x)
+    if x.device.type != "cpu" or storage.numel() % x.element_size():
+        return x.clone()
+    place = ("storage", storage.data_ptr())
+    if place not in memo:
+        memo[place] = storage.clone(), storage  # the original as well: its address must not come up again
+    return memo[place][0].view(x.dtype).as_strided(x.shape, x.stride(), x.storage_offset()).detach()
+
+
 def __deepcopy__(self, memo):
     """A copy with memory of its own, of the same class with the same attributes. Only leaves can be copied so."""
     if not self.is_leaf:
@@ -51,7 +62,7 @@ def __deepcopy__(self, memo):
     import copy
 
     with_grad = self.requires_grad
-    data = self.detach().clone()
+    data = _copied(self.detach(), memo)
     copied = data if type(self) is Tensor else Tensor._make_subclass(type(self), data, False)
     if with_grad:
         copied.requires_grad_()

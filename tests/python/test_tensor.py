@@ -499,3 +499,14 @@ def test_sizes(size):
 def test_triangle_indices_are_made_on_their_device():
     assert torch.triu_indices(3, 3, device="meta").is_meta and torch.tril_indices(3, 3, device="meta").is_meta
     assert torch.triu_indices(3, 3, dtype=torch.int32).dtype == torch.int32
+
+
+def test_deepcopy_keeps_strides_and_shared_memory():
+    x = torch.arange(6.0).reshape(2, 3)
+    a, b, t = copy.deepcopy([x, x[0], x.t()])
+    assert t.stride() == (1, 3) and torch.equal(t, x.t())
+    a[0, 1] = 9
+    assert b[1] == 9 and t[1, 0] == 9 and x[0, 1] == 1
+    assert copy.deepcopy(torch.empty(0)).shape == (0,) and copy.deepcopy(torch.tensor(3)).item() == 3
+    whole = copy.deepcopy(x.to(torch.bfloat16)[1:])
+    assert whole.storage_offset() == 3 and whole.tolist() == [[3.0, 4.0, 5.0]] and not whole._is_view()
