@@ -643,9 +643,8 @@ bool torch_function(PyObject* callable, PyObject* const* args, size_t nargs, PyO
     while (at != found.end() && !PyType_IsSubtype(Py_TYPE(o), Py_TYPE(at->get()))) ++at;
     found.insert(at, Object::borrow(o));
   };
-  for (size_t i = 0; i < total; ++i) {
+  for (size_t i = plain; i < total; ++i) {
     PyObject* o = args[i];
-    if (Py_TYPE(o) == tensor_type) continue;
     if (PyTuple_CheckExact(o) || PyList_CheckExact(o)) {
       for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(o); ++k) look(item_of(o, k).get());
     } else {
