@@ -7,6 +7,7 @@
 #include "rushlight/autograd.h"
 #include "rushlight/cuda.h"
 #include "rushlight/ops.h"
+#include "tensor/sizes.h"
 
 namespace rush {
 
@@ -257,9 +258,7 @@ void announce_kernel(const OpInfo& op, const Value* args, const Tensor* results,
   if (cuda::started() && cuda::runtime().checks_races()) {
     const auto touches = [&](const Tensor& t, bool write) {
       if (!t.device().is_cuda() || t.numel() == 0) return;
-      int64_t reach = 1;
-      for (int64_t d = 0; d < t.dim(); ++d) reach += (t.sizes()[d] - 1) * t.strides()[d];
-      accesses.push_back({t.data_ptr(), size_t(reach * t.itemsize()), write});
+      accesses.push_back({t.data_ptr(), size_t(extent(t.sizes(), t.strides()) * t.itemsize()), write});
     };
     any_tensor(op, args, [&](const Tensor& t) {
       touches(t, false);

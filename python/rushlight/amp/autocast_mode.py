@@ -5,6 +5,7 @@ import warnings
 
 import rushlight as torch
 from rushlight import _C
+from rushlight._sequences import in_kind_of
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
@@ -95,8 +96,7 @@ def _cast(value, device_type, dtype):
     if isinstance(value, dict):
         return {_cast(k, device_type, dtype): _cast(v, device_type, dtype) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        items = [_cast(v, device_type, dtype) for v in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        return in_kind_of(value, [_cast(v, device_type, dtype) for v in value])
     return value
 
 

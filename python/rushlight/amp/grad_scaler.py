@@ -7,6 +7,7 @@ from enum import Enum
 
 import rushlight as torch
 from rushlight import _C
+from rushlight._sequences import in_kind_of
 
 __all__ = ["GradScaler", "OptState"]
 
@@ -95,11 +96,9 @@ class GradScaler:
             if self._scale is None:
                 self._start(outputs.device)
             return outputs * self._scale.to(outputs.device, non_blocking=True)
-        if isinstance(outputs, (list, tuple)) or hasattr(outputs, "__iter__"):
+        if hasattr(outputs, "__iter__"):
             scaled = [self.scale(x) for x in outputs]
-            if isinstance(outputs, (list, tuple)):
-                return type(outputs)(*scaled) if hasattr(outputs, "_fields") else type(outputs)(scaled)
-            return scaled
+            return in_kind_of(outputs, scaled) if isinstance(outputs, (list, tuple)) else scaled
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
     def _unscale_grads_(self, optimizer, inv_scale, found_inf, allow_fp16):

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import rushlight as torch
+from rushlight._sequences import in_kind_of
 
 __all__ = ["scatter", "scatter_kwargs", "gather"]
-
-
-def _is_namedtuple(value):
-    return isinstance(value, tuple) and hasattr(value, "_fields")
 
 
 def _device(device):
@@ -23,9 +20,7 @@ def scatter(inputs, target_gpus, dim=0):
         return [part.to(_device(device), non_blocking=True) for part, device in zip(parts, target_gpus)]
     if isinstance(inputs, (tuple, list)) and inputs:
         rows = zip(*(scatter(value, target_gpus, dim) for value in inputs))
-        if _is_namedtuple(inputs):
-            return [type(inputs)(*row) for row in rows]
-        return [type(inputs)(row) for row in rows]
+        return [in_kind_of(inputs, row) for row in rows]
     if isinstance(inputs, dict) and inputs:
         rows = zip(*(scatter(item, target_gpus, dim) for item in inputs.items()))
         return [type(inputs)(row) for row in rows]
@@ -56,4 +51,4 @@ def gather(outputs, target_device, dim=0):
             raise ValueError("All dicts must have the same number of keys")
         return type(first)((key, gather([output[key] for output in outputs], target_device, dim)) for key in first)
     rows = (gather(list(row), target_device, dim) for row in zip(*outputs))
-    return type(first)(*rows) if _is_namedtuple(first) else type(first)(rows)
+    return in_kind_of(first, rows)

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 import rushlight as torch
+from rushlight._sequences import is_namedtuple
 
-from .structure import convert, is_namedtuple, rebuild_mapping, rebuild_sequence
+from .structure import convert, rebuild_mapping, rebuild_sequence
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 

@@ -3,6 +3,8 @@
 import copy
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 
+from rushlight._sequences import is_namedtuple
+
 
 def rebuild_mapping(old, items):
     """A mapping of the kind of ``old`` that holds ``items``; a dict if that kind cannot be made from one."""
@@ -27,11 +29,6 @@ def rebuild_sequence(old, items):
         return type(old)(items)
     except TypeError:
         return items
-
-
-def is_namedtuple(data):
-    """Whether data is a tuple with named fields."""
-    return isinstance(data, tuple) and hasattr(data, "_fields")
 
 
 def convert(data, leaf, plain_tuples=False):
