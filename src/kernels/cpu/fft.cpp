@@ -17,6 +17,7 @@
 #include <mutex>
 #include <vector>
 
+#include "kernels/cpu/integers.h"
 #include "kernels/cpu/scratch.h"
 #include "rushlight/allocator.h"
 #include "rushlight/parallel.h"
@@ -145,7 +146,6 @@ class Room {
   T* data_;
 };
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t grain_of(int64_t work) { return std::max<int64_t>(kWork / std::max<int64_t>(work, 1), 1); }
 
 }  // namespace

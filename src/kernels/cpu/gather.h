@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/cpu/conv.h"
+#include "kernels/cpu/integers.h"
 
 namespace rush::cpu {
 
@@ -63,8 +64,8 @@ struct Range {
   int64_t lo, hi;
 };
 inline Range inside(int64_t start, int64_t step, int64_t size, int64_t count) {
-  const int64_t lo = start >= 0 ? 0 : std::min(count, (-start + step - 1) / step);
-  const int64_t hi = start >= size ? 0 : std::min(count, (size - start + step - 1) / step);
+  const int64_t lo = start >= 0 ? 0 : std::min(count, ceil_div(-start, step));
+  const int64_t hi = start >= size ? 0 : std::min(count, ceil_div(size - start, step));
   return {lo, std::max(lo, hi)};
 }
 

@@ -22,6 +22,7 @@
 #include <type_traits>
 
 #include "kernels/cpu/gemm.h"
+#include "kernels/cpu/integers.h"
 #include "kernels/cpu/scratch.h"
 #include "kernels/cpu/transpose-inl.h"
 #include "rushlight/parallel.h"
@@ -44,8 +45,6 @@ constexpr int64_t kPanel = 2 * kLanes<T>;  // columns of a panel of b
 template <class T>
 constexpr int64_t kMaxDepth = 1536 / sizeof(T);  // of a K block
 constexpr int64_t kBlockPanels = 8;              // panels of b that a task packs at a time
-
-constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // ---- loads that widen, and partial vectors --------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/integers.h"
 #include "kernels/cpu/scratch.h"
 #include "rushlight/parallel.h"
 
@@ -50,7 +51,7 @@ struct Tiles {
   int64_t images, rows, cols, per_row, length;  // per_row segments of `length` tiles; the last may be shorter
 
   Tiles(int64_t side, int64_t images, int64_t height, int64_t width)
-      : side(side), images(images), rows((height + side - 1) / side), cols((width + side - 1) / side) {
+      : side(side), images(images), rows(ceil_div(height, side)), cols(ceil_div(width, side)) {
     length = (cols - 1) / ((cols - 1) / kSegment + 1) + 1;
     per_row = (cols - 1) / length + 1;
   }
