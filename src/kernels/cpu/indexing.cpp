@@ -459,8 +459,8 @@ void gather_along(Tensor& out, const Tensor& x, int64_t dim, const Tensor& given
       const int64_t* place = places + i;
       const T* base = from + at;
       T* row = to + o;
-      if (si == 1 && so == 1 && sx == 0 && stride == 1 && all_inside(place, n, size)) {
-        for (int64_t k = 0; k < n; ++k) row[k] = base[place[k]];
+      if (si == 1 && so == 1 && sx == 0 && stride == 1) {
+        for (int64_t k = 0; k < n; ++k) row[k] = base[position(place[k], dim, size, Bounds::strict_runtime_error)];
       } else {
         for (int64_t k = 0; k < n; ++k)
           row[k * so] = base[k * sx + position(place[k * si], dim, size, Bounds::strict_runtime_error) * stride];
@@ -483,13 +483,9 @@ void scatter_along(Tensor& out, int64_t dim, const Tensor& given, const Tensor& 
       const int64_t* place = places + i;
       const T* value = from + o;
       T* base = to + at;
-      if (si == 1 && so == 1 && sx == 0 && stride == 1 && all_inside(place, n, size)) {
-        for (int64_t k = 0; k < n; ++k) base[place[k]] = op(base[place[k]], value[k]);
-      } else {
-        for (int64_t k = 0; k < n; ++k) {
-          T& element = base[k * sx + position(place[k * si], dim, size, Bounds::strict_runtime_error) * stride];
-          element = op(element, value[k * so]);
-        }
+      for (int64_t k = 0; k < n; ++k) {
+        T& element = base[k * sx + position(place[k * si], dim, size, Bounds::strict_runtime_error) * stride];
+        element = op(element, value[k * so]);
       }
     });
   });

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/cpu/class_losses.h"
 #include "kernels/cpu/pointwise.h"
 #include "kernels/math.h"
 #include "rushlight/parallel.h"
@@ -46,13 +47,6 @@ Tensor classes_of(const Tensor& target, int64_t classes, int64_t ignore_index) {
     check<IndexError>((data[i] >= 0 && data[i] < classes) || data[i] == ignore_index, "Target ", data[i],
                       " is out of bounds.");
   return t;
-}
-
-template <class F>
-void each_row(int64_t rows, int64_t cost, F&& f) {
-  parallel_for(0, rows, std::max<int64_t>(1, kGrain / std::max<int64_t>(cost, 1)), [&](int64_t lo, int64_t hi) {
-    for (int64_t i = lo; i < hi; ++i) f(i);
-  });
 }
 
 /// The sum of f(a[i], b[i]): in lanes over short blocks, and in double over blocks and chunks.
@@ -145,66 +139,11 @@ void put_class(Tensor& out, const Tensor& input, const Tensor& target, int64_t i
   });
 }
 
-// A row of classes that lie together is read twice, the second time from the cache; where classes lie apart (images),
-// a block of neighbouring places goes through all classes together.
 void class_losses(Tensor& losses, Tensor& log_sum, const Tensor& input, const Tensor& target, int64_t ignore_index) {
   const Shape s(input);
   const Tensor classes = classes_of(target, s.classes, ignore_index), x = dense(input);
-  const int64_t* at = classes.data<int64_t>();
-  for_floating(x.dtype(), [&]<class T>() {
-    using W = Wide<T>;
-    constexpr W lowest = -std::numeric_limits<W>::infinity();
-    const T* data = x.data<T>();
-    T *loss = losses.data<T>(), *logs = log_sum.data<T>();
-    // With a shift of 0 where all are -inf, the logarithm is -inf too; a NaN passes into the sum.
-    const auto finish = [&](int64_t i, W shift, W sum, W chosen) {
-      const W total = shift + std::log(sum);
-      logs[i] = T(total);
-      loss[i] = at[i] == ignore_index ? T(0) : T(total - chosen);
-    };
-    if (s.inner == 1) {
-      each_row(s.batch, 4 * s.classes, [&](int64_t n) {
-        const T* row = data + n * s.classes;
-        constexpr int64_t lanes = 16;
-        W highs[lanes], sums[lanes] = {};
-        std::fill_n(highs, lanes, lowest);
-        int64_t c = 0;
-        for (; c + lanes <= s.classes; c += lanes)
-          for (int64_t k = 0; k < lanes; ++k) highs[k] = W(row[c + k]) > highs[k] ? W(row[c + k]) : highs[k];
-        for (; c < s.classes; ++c) highs[0] = std::max(highs[0], W(row[c]));
-        const W high = *std::max_element(highs, highs + lanes), shift = high == lowest ? W(0) : high;
-        for (c = 0; c + lanes <= s.classes; c += lanes)
-          for (int64_t k = 0; k < lanes; ++k) sums[k] += formula::exp(W(row[c + k]) - shift);
-        for (; c < s.classes; ++c) sums[0] += formula::exp(W(row[c]) - shift);
-        W sum = 0;
-        for (W part : sums) sum += part;
-        finish(n, shift, sum, at[n] == ignore_index ? W(0) : W(row[at[n]]));
-      });
-      return;
-    }
-    constexpr int64_t block = 256;
-    const int64_t blocks = (s.inner + block - 1) / block;
-    each_row(s.batch * blocks, 4 * s.classes * std::min(block, s.inner), [&](int64_t k) {
-      const int64_t n = k / blocks, first = k % blocks * block, count = std::min(block, s.inner - first);
-      const T* base = data + n * s.classes * s.inner + first;
-      W high[block], sum[block];
-      std::fill_n(high, count, lowest);
-      std::fill_n(sum, count, W(0));
-      for (int64_t c = 0; c < s.classes; ++c) {
-        const T* row = base + c * s.inner;
-        for (int64_t j = 0; j < count; ++j) high[j] = W(row[j]) > high[j] ? W(row[j]) : high[j];
-      }
-      for (int64_t j = 0; j < count; ++j) high[j] = high[j] == lowest ? W(0) : high[j];
-      for (int64_t c = 0; c < s.classes; ++c) {
-        const T* row = base + c * s.inner;
-        for (int64_t j = 0; j < count; ++j) sum[j] += formula::exp(W(row[j]) - high[j]);
-      }
-      for (int64_t j = 0; j < count; ++j) {
-        const int64_t i = n * s.inner + first + j;
-        finish(i, high[j], sum[j], at[i] == ignore_index ? W(0) : W(base[at[i] * s.inner + j]));
-      }
-    });
-  });
+  class_losses({x.dtype(), s.batch, s.classes, s.inner, ignore_index, classes.data<int64_t>(), x.data_ptr(),
+                losses.data_ptr(), log_sum.data_ptr()});
 }
 
 void class_losses_backward(Tensor& out, const Tensor& grad, const Tensor& grad_log_sum, const Tensor& input,
@@ -213,31 +152,8 @@ void class_losses_backward(Tensor& out, const Tensor& grad, const Tensor& grad_l
   const Tensor classes = classes_of(target, s.classes, ignore_index), x = dense(input);
   const Tensor g = dense(grad, out.dtype(), target.sizes()), h = dense(grad_log_sum, out.dtype(), target.sizes());
   const Tensor logs = dense(log_sum, out.dtype(), target.sizes());
-  const int64_t* at = classes.data<int64_t>();
-  for_floating(x.dtype(), [&]<class T>() {
-    using W = Wide<T>;
-    const T *data = x.data<T>(), *g_loss = g.data<T>(), *g_log = h.data<T>(), *shift = logs.data<T>();
-    T* to = out.data<T>();
-    if (s.inner == 1) {
-      each_row(s.batch, 2 * s.classes, [&](int64_t n) {
-        const W own = at[n] == ignore_index ? W(0) : W(g_loss[n]), factor = own + W(g_log[n]), log_total = W(shift[n]);
-        const T* row = data + n * s.classes;
-        T* result = to + n * s.classes;
-        for (int64_t c = 0; c < s.classes; ++c) result[c] = T(factor * formula::exp(W(row[c]) - log_total));
-        if (at[n] != ignore_index) result[at[n]] = T(factor * formula::exp(W(row[at[n]]) - log_total) - own);
-      });
-      return;
-    }
-    each_row(s.batch * s.classes, 2 * s.inner, [&](int64_t k) {
-      const int64_t first = k / s.classes * s.inner, c = k % s.classes;
-      for (int64_t j = 0; j < s.inner; ++j) {
-        const int64_t i = first + j;
-        const W own = at[i] == ignore_index ? W(0) : W(g_loss[i]), factor = own + W(g_log[i]);
-        to[k * s.inner + j] =
-            T(factor * formula::exp(W(data[k * s.inner + j]) - W(shift[i])) - (at[i] == c ? own : W(0)));
-      }
-    });
-  });
+  class_losses_backward({x.dtype(), s.batch, s.classes, s.inner, ignore_index, classes.data<int64_t>(), x.data_ptr(),
+                         nullptr, logs.data_ptr(), g.data_ptr(), h.data_ptr(), out.data_ptr()});
 }
 
 void label_margins(Tensor& losses, Tensor& slopes, const Tensor& input, const Tensor& target) {
