@@ -398,6 +398,12 @@ struct ShiftRight {
 
 // ---- functions of one argument
 
+struct Identity {
+  template <class T>
+  RUSH_FN T operator()(T x) const {
+    return x;
+  }
+};
 struct Abs {
   template <class T>
   RUSH_FN real_t<T> operator()(T x) const {
@@ -460,9 +466,11 @@ struct Round {
 /// To a number of decimals.
 template <class T>
 struct RoundDecimals {
-  T power;  // of ten
-  bool negative;
-  RUSH_FN T operator()(T x) const { return negative ? round_even(x / power) * power : round_even(x * power) / power; }
+  T power;     // of ten
+  T negative;  // not a bool, after which bytes would be left unset: a launch's arguments are looked at as bytes
+  RUSH_FN T operator()(T x) const {
+    return negative != 0 ? round_even(x / power) * power : round_even(x * power) / power;
+  }
 };
 struct Frac {
   template <class T>

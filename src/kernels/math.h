@@ -12,9 +12,11 @@
 #include <limits>
 
 #ifdef __CUDACC__
-#define RUSH_FN __host__ __device__ __forceinline__
+#define RUSH_FN __device__ __forceinline__
+#define RUSH_CALL __device__ __noinline__
 #else
 #define RUSH_FN [[gnu::always_inline]] inline
+#define RUSH_CALL [[gnu::noinline]] inline
 #endif
 
 namespace rush::formula {

@@ -137,26 +137,25 @@ inline double spherical_j0(double x) {
   return std::sin(x) / x;
 }
 
-/// Near zero the Maclaurin series (DLMF 9.4.1); Bessel functions of order 1/3 (9.6.2, 9.6.6); for far negative
-/// arguments the expansion 9.7.9.
+/// Near zero and on the oscillating side the Maclaurin series (DLMF 9.4.1), there in double-double since its terms grow
+/// to e^18; Bessel functions of order 1/3 (9.6.2); for far negative arguments the expansion 9.7.9.
 inline double airy_ai(double x) {
   if (is_nan(x)) return x;
   if (std::isinf(x)) return kNan;  // as PyTorch has it
-  if (std::abs(x) <= 2) {
-    constexpr double at_zero = 0.35502805388781723926, slope = 0.25881940379280679841;
-    const double cube = x * x * x;
-    double f = 1, g = x, f_sum = f, g_sum = g;
-    for (int k = 1; k < 20; ++k) {
-      f *= cube / ((3.0 * k - 1) * (3.0 * k));
-      g *= cube / ((3.0 * k) * (3.0 * k + 1));
-      f_sum += f;
-      g_sum += g;
+  if (x <= 2 && x > -9) {
+    const Dd at_zero{0x1.6b8c7962715b8p-2, 0x1.7a96d7bb04e65p-56}, slope{0x1.0907f42b70f8bp-2, -0x1.d1459035afde2p-56};
+    const Dd cube = two_prod(x, x) * x;
+    Dd f{1, 0}, g{x, 0}, f_sum = f, g_sum = g;
+    for (int k = 1; k < 48; ++k) {
+      f = f * cube / Dd{(3.0 * k - 1) * (3.0 * k), 0};
+      g = g * cube / Dd{(3.0 * k) * (3.0 * k + 1), 0};
+      f_sum = f_sum + f;
+      g_sum = g_sum + g;
     }
-    return at_zero * f_sum - slope * g_sum;
+    return (at_zero * f_sum + -(slope * g_sum)).hi;
   }
   const double a = std::abs(x), root = std::sqrt(a), arc = 2.0 / 3 * a * root;
   if (x > 0) return arc > 745 ? 0 : std::sqrt(a / 3) / kPi * scaled_k(1.0 / 3, arc) * std::exp(-arc);
-  if (a < 9) return 0.5 * root * (std::cyl_bessel_j(1.0 / 3, arc) - std::cyl_neumann(1.0 / 3, arc) / std::sqrt(3.0));
   // u_k / arc^k of DLMF 9.7.2, the even ones for the cosine and the odd ones for the sine.
   double u = 1, even = 1, odd = 0;
   for (int k = 1; k < 14; ++k) {
@@ -363,5 +362,26 @@ template <Polynomial kind, class T>
 T shifted(T x, T degree) {
   return orthogonal<kind>(2 * x - 1, degree);
 }
+
+// ---- as formulas
+
+/// A function of doubles as a formula of any floating type.
+template <auto function>
+struct In {
+  static constexpr int64_t kGrain = 1024;
+  template <class... T>
+  RUSH_FN auto operator()(T... x) const {
+    return std::common_type_t<T...>(function(double(x)...));
+  }
+};
+
+struct Polygamma {
+  static constexpr int64_t kGrain = 1024;
+  int64_t n;
+  template <class T>
+  RUSH_FN T operator()(T x) const {
+    return T(special::polygamma(n, double(x)));
+  }
+};
 
 }  // namespace rush::formula::special

@@ -97,9 +97,10 @@ sum of exponentials, which the gradient needs.)",
         },
     .kernel = {[](Tensor& out, Tensor& sums, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
                   bool is_causal, double scale) {
-      cpu::attention(out, sums, with_near_elements(q), with_near_elements(k), with_near_elements(v),
-                     whole_mask(mask, q, k), is_causal, scale);
-    }},
+                 cpu::attention(out, sums, with_near_elements(q), with_near_elements(k), with_near_elements(v),
+                                whole_mask(mask, q, k), is_causal, scale);
+               },
+               nullptr},
     .saves = "query, key, value, mask, output, logsumexp",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor& q, const Tensor& k, const Tensor& v,
@@ -128,10 +129,11 @@ OP_DEFINE(attention_backward){{
     .kernel = {[](Tensor& dq, Tensor& dk, Tensor& dv, const Tensor& g, const Tensor& q, const Tensor& k,
                   const Tensor& v, const Tensor& mask, const Tensor& out, const Tensor& sums, bool is_causal,
                   double scale) {
-      cpu::attention_backward(dq, dk, dv, with_near_elements(g), with_near_elements(q), with_near_elements(k),
-                              with_near_elements(v), whole_mask(mask, q, k), with_near_elements(out), sums, is_causal,
-                              scale);
-    }},
+                 cpu::attention_backward(dq, dk, dv, with_near_elements(g), with_near_elements(q),
+                                         with_near_elements(k), with_near_elements(v), whole_mask(mask, q, k),
+                                         with_near_elements(out), sums, is_causal, scale);
+               },
+               nullptr},
 }};
 
 }  // namespace

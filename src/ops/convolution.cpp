@@ -214,14 +214,12 @@ Dtype: any but bool, the same for all. Errors: RuntimeError where shapes, dtypes
         },
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& w, const Tensor& bias, Ints stride, Ints padding,
                   Ints dilation, bool transposed, Ints, int64_t groups) {
-                 if (out.numel() == 0) return;
-                 if (transposed)
-                   cpu::convolution_transposed(out, describe(out, x, kernel_of(w), stride, padding, dilation, groups),
-                                               x, w, bias);
-                 else
-                   cpu::convolution(out, describe(x, out, kernel_of(w), stride, padding, dilation, groups), x, w, bias);
-               },
-               nullptr},
+      if (out.numel() == 0) return;
+      if (transposed)
+        cpu::convolution_transposed(out, describe(out, x, kernel_of(w), stride, padding, dilation, groups), x, w, bias);
+      else
+        cpu::convolution(out, describe(x, out, kernel_of(w), stride, padding, dilation, groups), x, w, bias);
+    }},
     .saves = "input if weight, weight if input, input.shape, weight.shape",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& x, const Tensor& w, const Tensor&, Ints stride, Ints padding,
@@ -251,11 +249,10 @@ Shape: input (n, c, spatial...), grad (n, out, spatial...); the result is (out, 
         },
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& g, Ints kernel, Ints stride, Ints padding, Ints dilation,
                   int64_t groups) {
-                 if (out.numel() == 0) return;
-                 if (x.numel() == 0 || g.numel() == 0) return cpu::fill(out, Scalar(0));
-                 cpu::convolution_weight_grad(out, describe(x, g, kernel, stride, padding, dilation, groups), x, g);
-               },
-               nullptr},
+      if (out.numel() == 0) return;
+      if (x.numel() == 0 || g.numel() == 0) return cpu::fill(out, Scalar(0));
+      cpu::convolution_weight_grad(out, describe(x, g, kernel, stride, padding, dilation, groups), x, g);
+    }},
     .saves = "input if grad, grad if input, input.shape",
     .vjp =
         [](const Tensor& gg, const Tensor&, const Tensor& x, const Tensor& g, Ints, Ints stride, Ints padding,

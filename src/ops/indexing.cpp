@@ -220,7 +220,8 @@ Tensor triangle_indices(int64_t rows, int64_t columns, int64_t offset, OptDType 
   return to(out, device, t);
 }
 
-Tensor int64_list(const Tensor& t) { return contiguous(t.dtype() == kInt64 ? t : cast(t, kInt64)); }
+/// On the CPU.
+Tensor int64_list(const Tensor& t) { return contiguous(to(t, kCPU, kInt64)); }
 
 }  // namespace
 
@@ -236,8 +237,7 @@ Errors: IndexError for a position outside its dimension, for indices that do not
         [](const Tensor& x, Tensors indices) {
           return Meta{cpu::Selection(x, indices).sizes(), x.dtype()};
         },
-    .kernel = {[](Tensor& out, const Tensor& x, Tensors indices) { cpu::index(out, x, cpu::Selection(x, indices)); },
-               nullptr},
+    .kernel = {[](Tensor& out, const Tensor& x, Tensors indices) { cpu::index(out, x, cpu::Selection(x, indices)); }},
     .saves = "self.shape, indices",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& x, Tensors indices) {
@@ -245,6 +245,7 @@ Errors: IndexError for a position outside its dimension, for indices that do not
           grads[0] = index_put(zeros(x.sizes(), g.dtype(), {}, g.device()), indices, g, true);
           return grads;
         },
+    .across_devices = true,
 }};
 
 OP_DEFINE(index_put){{
@@ -268,10 +269,9 @@ Errors: IndexError as ``index``; RuntimeError where values does not broadcast or
           return like(x);
         },
     .kernel = {[](Tensor& out, const Tensor& x, Tensors indices, const Tensor& values, bool accumulate) {
-                 if (!out.is_same(x)) in_place(copy, out, x);
-                 cpu::index_put(out, cpu::Selection(out, indices), values, accumulate ? Write::add : Write::assign);
-               },
-               nullptr},
+      if (!out.is_same(x)) in_place(copy, out, x);
+      cpu::index_put(out, cpu::Selection(out, indices), values, accumulate ? Write::add : Write::assign);
+    }},
     .saves = "indices, values.shape",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, Tensors indices, const Tensor& values, bool accumulate) {
@@ -282,6 +282,7 @@ Errors: IndexError as ``index``; RuntimeError where values does not broadcast or
           return grads;
         },
     .overwrites = true,
+    .across_devices = true,
     .autocast = on_cuda(Autocast::widest),
 }};
 
@@ -306,9 +307,8 @@ OP_DEFINE(index_select){{
 Errors: IndexError for a position outside the dimension; negative ones are.)",
     .infer = select_meta,
     .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, const Tensor& index) {
-                 cpu::index(out, x, cpu::Selection::along(x, slice_dim(x, dim), index, Bounds::strict));
-               },
-               nullptr},
+      cpu::index(out, x, cpu::Selection::along(x, slice_dim(x, dim), index, Bounds::strict));
+    }},
     .saves = "self.shape, index",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& x, int64_t dim, const Tensor& index) {
@@ -344,11 +344,10 @@ Errors: RuntimeError for a position outside the dimension and for slices of anot
           return like(x);
         },
     .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha) {
-                 start_from(out, x);
-                 const Tensor scaled = alpha == Scalar(1) ? source : mul(source, cast(Tensor(alpha), source.dtype()));
-                 put_slices(out, slice_dim(x, dim), index, scaled, Bounds::strict_runtime_error, Write::add);
-               },
-               nullptr},
+      start_from(out, x);
+      const Tensor scaled = alpha == Scalar(1) ? source : mul(source, cast(Tensor(alpha), source.dtype()));
+      put_slices(out, slice_dim(x, dim), index, scaled, Bounds::strict_runtime_error, Write::add);
+    }},
     .saves = "index, source.shape",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, int64_t dim, const Tensor& index, const Tensor& source,
@@ -399,10 +398,9 @@ shape or dtype.)",
           return like(x);
         },
     .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
-                 start_from(out, x);
-                 put_slices(out, slice_dim(x, dim), index, source, Bounds::strict, Write::assign);
-               },
-               nullptr},
+      start_from(out, x);
+      put_slices(out, slice_dim(x, dim), index, source, Bounds::strict, Write::assign);
+    }},
     .saves = "index, source.shape",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, int64_t dim, const Tensor& index, const Tensor& source) {
@@ -430,10 +428,9 @@ Errors: IndexError for a position outside the dimension.)",
           return like(x);
         },
     .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& value) {
-                 start_from(out, x);
-                 put_slices(out, slice_dim(x, dim), index, cast(value, x.dtype()), Bounds::wrap, Write::assign);
-               },
-               nullptr},
+      start_from(out, x);
+      put_slices(out, slice_dim(x, dim), index, cast(value, x.dtype()), Bounds::wrap, Write::assign);
+    }},
     .saves = "index",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, int64_t dim, const Tensor& index, const Tensor&) {
@@ -468,13 +465,12 @@ OP_DEFINE(index_reduce){{
         },
     .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
                   std::string_view reduce, bool include_self) {
-                 start_from(out, x);
-                 reduce_into(out, source, reduce_of(reduce, false, ""), include_self,
-                             [&](Tensor& to, const Tensor& values, Write write) {
-                               put_slices(to, slice_dim(x, dim), index, values, Bounds::strict, write);
-                             });
-               },
-               nullptr},
+      start_from(out, x);
+      reduce_into(out, source, reduce_of(reduce, false, ""), include_self,
+                  [&](Tensor& to, const Tensor& values, Write write) {
+                    put_slices(to, slice_dim(x, dim), index, values, Bounds::strict, write);
+                  });
+    }},
     .saves = "self, index, source, result",
     .vjp =
         [](const Tensor& g, const Tensor& result, const Tensor& x, int64_t dim, const Tensor& index,
@@ -505,11 +501,10 @@ Errors: RuntimeError for other shapes and for a position outside the dimension.)
           return Meta{index.sizes(), x.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, bool) {
-                 if (index.numel() == 0) return;
-                 Tensor target = raised(out);
-                 cpu::gather_along(target, raised(x), wrap_dim(dim, x.dim()), raised(index));
-               },
-               nullptr},
+      if (index.numel() == 0) return;
+      Tensor target = raised(out);
+      cpu::gather_along(target, raised(x), wrap_dim(dim, x.dim()), raised(index));
+    }},
     .saves = "self.shape, index",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& x, int64_t dim, const Tensor& index, bool) {
@@ -536,11 +531,9 @@ Errors: RuntimeError for other shapes and for a position outside the dimension.)
               return like(x);
             },
         .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src) {
-                     start_from(out, x);
-                     scatter_into(out, dim, index, src.dtype() == x.dtype() ? src : cast(src, x.dtype()),
-                                  Write::assign);
-                   },
-                   nullptr},
+          start_from(out, x);
+          scatter_into(out, dim, index, src.dtype() == x.dtype() ? src : cast(src, x.dtype()), Write::assign);
+        }},
         .saves = "index, src.shape",
         .vjp =
             [](const Tensor& g, const Tensor&, const Tensor&, int64_t dim, const Tensor& index, const Tensor&) {
@@ -557,10 +550,9 @@ Errors: RuntimeError for other shapes and for a position outside the dimension.)
               return like(x);
             },
         .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, Scalar value) {
-                     start_from(out, x);
-                     scatter_into(out, dim, index, cast(Tensor(value), x.dtype()), Write::assign);
-                   },
-                   nullptr},
+          start_from(out, x);
+          scatter_into(out, dim, index, cast(Tensor(value), x.dtype()), Write::assign);
+        }},
         .saves = "index",
         .vjp =
             [](const Tensor& g, const Tensor&, const Tensor&, int64_t dim, const Tensor& index, Scalar) {
@@ -581,11 +573,10 @@ Errors: RuntimeError for other shapes and for a position outside the dimension.)
             },
         .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src,
                       std::string_view reduce) {
-                     start_from(out, x);
-                     scatter_into(out, dim, index, src.dtype() == x.dtype() ? src : cast(src, x.dtype()),
-                                  reduce == "add" ? Write::add : Write::multiply);
-                   },
-                   nullptr},
+          start_from(out, x);
+          scatter_into(out, dim, index, src.dtype() == x.dtype() ? src : cast(src, x.dtype()),
+                       reduce == "add" ? Write::add : Write::multiply);
+        }},
         .overwrites = true,
     },
     {
@@ -598,11 +589,9 @@ Errors: RuntimeError for other shapes and for a position outside the dimension.)
             },
         .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, Scalar value,
                       std::string_view reduce) {
-                     start_from(out, x);
-                     scatter_into(out, dim, index, cast(Tensor(value), x.dtype()),
-                                  reduce == "add" ? Write::add : Write::multiply);
-                   },
-                   nullptr},
+          start_from(out, x);
+          scatter_into(out, dim, index, cast(Tensor(value), x.dtype()), reduce == "add" ? Write::add : Write::multiply);
+        }},
         .overwrites = true,
     }};
 
@@ -616,10 +605,9 @@ OP_DEFINE(scatter_add){{
           return like(x);
         },
     .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src) {
-                 start_from(out, x);
-                 scatter_into(out, dim, index, src, Write::add);
-               },
-               nullptr},
+      start_from(out, x);
+      scatter_into(out, dim, index, src, Write::add);
+    }},
     .saves = "index",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, int64_t dim, const Tensor& index, const Tensor&) {
@@ -645,14 +633,11 @@ OP_DEFINE(scatter_reduce){{
         },
     .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src,
                   std::string_view reduce, bool include_self) {
-                 start_from(out, x);
-                 if (index.numel() == 0) return;
-                 reduce_into(out, src, reduce_of(reduce, true, ""), include_self,
-                             [&](Tensor& to, const Tensor& values, Write write) {
-                               scatter_into(to, dim, index, values, write);
-                             });
-               },
-               nullptr},
+      start_from(out, x);
+      if (index.numel() == 0) return;
+      reduce_into(out, src, reduce_of(reduce, true, ""), include_self,
+                  [&](Tensor& to, const Tensor& values, Write write) { scatter_into(to, dim, index, values, write); });
+    }},
     .saves = "self, index, src, result",
     .vjp =
         [](const Tensor& g, const Tensor& result, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& src,
@@ -762,9 +747,8 @@ Errors: RuntimeError unless mask is bool.)",
           return pointwise_meta(x.dtype(), x, mask);
         },
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& mask, const Tensor& value) {
-                 cpu::where(out, mask, value.dtype() == x.dtype() ? value : cast(value, x.dtype()), x);
-               },
-               nullptr},
+      cpu::where(out, mask, value.dtype() == x.dtype() ? value : cast(value, x.dtype()), x);
+    }},
     .saves = "mask",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, const Tensor& mask, const Tensor&) {
@@ -802,17 +786,16 @@ Errors: RuntimeError unless mask is bool, source has the dtype of self and enoug
           return pointwise_meta(x.dtype(), x, mask);
         },
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& mask, const Tensor& source) {
-                 start_from(out, x);
-                 const Tensor chosen = expand(mask, out.sizes());
-                 const int64_t n = cpu::count_nonzero(chosen);
-                 check(n <= source.numel(), "Number of elements of source < number of ones in mask");
-                 if (n == 0) return;
-                 const Tensor flat = contiguous(source.detach());
-                 Tensor target = raised(out);
-                 cpu::index_put(target, cpu::Selection(target, {raised(chosen)}),
-                                alias(flat, {n}, {1}, flat.storage_offset()), Write::assign);
-               },
-               nullptr},
+      start_from(out, x);
+      const Tensor chosen = expand(mask, out.sizes());
+      const int64_t n = cpu::count_nonzero(chosen);
+      check(n <= source.numel(), "Number of elements of source < number of ones in mask");
+      if (n == 0) return;
+      const Tensor flat = contiguous(source.detach());
+      Tensor target = raised(out);
+      cpu::index_put(target, cpu::Selection(target, {raised(chosen)}), alias(flat, {n}, {1}, flat.storage_offset()),
+                     Write::assign);
+    }},
     .saves = "mask, source.shape",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, const Tensor& mask, const Tensor& source) {
@@ -834,7 +817,7 @@ OP_DEFINE(nonzero){{
                                      "the shape of the result depends on data, which a meta tensor has not");
           return Meta{{cpu::count_nonzero(x), x.dim()}, kInt64};
         },
-    .kernel = {cpu::nonzero, nullptr},
+    .kernel = {cpu::nonzero},
     .onnx = "Transpose(NonZero(self))",
 }};
 OP_DEFINE(nonzero_numpy){{
@@ -865,28 +848,24 @@ class and one more. Errors: RuntimeError for a class outside the range, and unle
     .composite =
         [](const Tensor& x, int64_t num_classes) {
           check(x.dtype() == kInt64, "one_hot is only applicable to index tensor of type LongTensor.");
-          const Tensor classes = contiguous(x);
-          const int64_t* data = classes.data<int64_t>();
-          const int64_t n = classes.numel();
+          const int64_t n = x.numel();
           check(n > 0 || num_classes > 0, "Can not infer total number of classes from empty tensor.");
-          for (int64_t i = 0; i < n; ++i) check(data[i] >= 0, "Class values must be non-negative.");
-          const int64_t top = n ? *std::max_element(data, data + n) : -1;
-          const int64_t count = num_classes == -1 ? top + 1 : num_classes;
+          check(n == 0 || amin(x).item<int64_t>() >= 0, "Class values must be non-negative.");
+          const int64_t top = n ? amax(x).item<int64_t>() : -1, count = num_classes == -1 ? top + 1 : num_classes;
           check(top < count, "Class values must be smaller than num_classes.");
           Dims sizes = x.sizes();
           sizes.push_back(count);
-          Tensor out = zeros(sizes, kInt64);
-          for (int64_t i = 0; i < n; ++i) out.data<int64_t>()[i * count + data[i]] = 1;
-          return out;
+          const Tensor out = zeros(sizes, kInt64, {}, x.device());
+          return n ? scatter(out, -1, unsqueeze(x, -1), Scalar(1)) : out;
         },
 }};
 
 namespace {
 /// How often each row of `rows` is named by the indices.
 Tensor row_counts(const Tensor& indices, int64_t rows, DType dtype) {
-  Tensor counts = zeros({rows}, dtype);
+  Tensor counts = zeros({rows}, dtype, {}, indices.device());
   const Tensor flat = reshape(indices, {-1});
-  return in_place(index_add, counts, 0, flat, ones(flat.sizes(), dtype));
+  return in_place(index_add, counts, 0, flat, ones(flat.sizes(), dtype, {}, indices.device()));
 }
 }  // namespace
 
@@ -908,9 +887,8 @@ Errors: IndexError for an index outside the rows; RuntimeError unless weight is 
           return meta;
         },
     .kernel = {[](Tensor& out, const Tensor& weight, const Tensor& indices, int64_t, bool, bool) {
-                 cpu::index(out, weight, cpu::Selection(weight, {indices}, Bounds::strict));
-               },
-               nullptr},
+      cpu::index(out, weight, cpu::Selection(weight, {indices}, Bounds::strict));
+    }},
     .saves = "weight.shape, indices",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& weight, const Tensor& indices, int64_t padding_idx,
@@ -940,7 +918,7 @@ OP_DEFINE(embedding_renorm){{
           for (int64_t r : unique) {
             check<IndexError>(r >= 0 && r < weight.sizes()[0], "index out of range in self");
             Tensor row = select(out, 0, r);
-            const Tensor values = contiguous(cast(row, kFloat64));
+            const Tensor values = contiguous(to(row, kCPU, kFloat64));
             double norm = 0;
             for (int64_t i = 0; i < values.numel(); ++i) {
               const double v = std::abs(values.data<double>()[i]);
@@ -1001,14 +979,17 @@ Errors: IndexError or RuntimeError for indices and offsets out of range.)",
               sizes.data<int64_t>()[b] += data[i] != pad;
             }
           const int64_t used = bags ? starts.back() : 0;
+          bag_of = to(bag_of, weight.device());
+          sizes = to(sizes, weight.device());
           Tensor max_rows = empty({0}, kInt64), result;
           if (mode == 2) {
             max_rows = empty({bags, weight.sizes()[1]}, kInt64);
-            cpu::bag_argmax(max_rows, contiguous(weight.detach()), data, starts.data(), pad);
+            cpu::bag_argmax(max_rows, contiguous(to(weight.detach(), kCPU)), data, starts.data(), pad);
+            max_rows = to(max_rows, weight.device());
             const Tensor empty_bag = lt(max_rows, Tensor(0));
             result = masked_fill(gather(weight, 0, masked_fill(max_rows, empty_bag, Tensor(0))), empty_bag, Tensor(0));
           } else {
-            const Tensor chosen = narrow(list, 0, 0, used);
+            const Tensor chosen = narrow(to(list, weight.device()), 0, 0, used);
             Tensor each = embedding(weight, chosen, pad, scale_grad_by_freq, sparse);
             if (is_half(weight.dtype())) each = cast(each, kFloat32);
             if (per_sample_weights.defined()) {
@@ -1077,7 +1058,7 @@ OP_DEFINE(repeat_interleave){
               check(repeats.dim() != 1 || repeats.numel() == n,
                     "repeats must have the same size as input along dim, but got repeats.size(0) = ", repeats.numel(),
                     " and input.size(", d, ") = ", n);
-              return index_select(source, d, repeated_positions(repeats, output_size));
+              return index_select(source, d, to(repeated_positions(repeats, output_size), source.device()));
             },
     },
     {
@@ -1196,7 +1177,7 @@ OP_DEFINE(tril){{
     .doc =
         R"(The lower triangle of each matrix, zeros above the diagonal that lies ``diagonal`` right of the main one.)",
     .infer = [](const Tensor& x, int64_t) { return triangle_meta("tril", x); },
-    .kernel = {[](Tensor& out, const Tensor& x, int64_t k) { cpu::triangle(out, x, k, false); }, nullptr},
+    .kernel = {[](Tensor& out, const Tensor& x, int64_t k) { cpu::triangle(out, x, k, false); }},
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&, int64_t k) { return Grads{tril(g, k)}; },
     .overwrites = true,
     .onnx = "Trilu(self, diagonal, upper=0)",
@@ -1205,7 +1186,7 @@ OP_DEFINE(triu){{
     .doc =
         R"(The upper triangle of each matrix, zeros below the diagonal that lies ``diagonal`` right of the main one.)",
     .infer = [](const Tensor& x, int64_t) { return triangle_meta("triu", x); },
-    .kernel = {[](Tensor& out, const Tensor& x, int64_t k) { cpu::triangle(out, x, k, true); }, nullptr},
+    .kernel = {[](Tensor& out, const Tensor& x, int64_t k) { cpu::triangle(out, x, k, true); }},
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&, int64_t k) { return Grads{triu(g, k)}; },
     .overwrites = true,
     .onnx = "Trilu(self, diagonal, upper=1)",
@@ -1259,12 +1240,11 @@ OP_DEFINE(diag_embed){{
           return meta;
         },
     .kernel = {[](Tensor& out, const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
-                 cpu::fill(out, Scalar(0));
-                 const Diagonal d = diagonal_of(out, offset, dim1, dim2);
-                 Tensor part = alias(out, d.sizes, d.strides, d.offset);
-                 cpu::copy(part, x);
-               },
-               nullptr},
+      cpu::fill(out, Scalar(0));
+      const Diagonal d = diagonal_of(out, offset, dim1, dim2);
+      Tensor part = alias(out, d.sizes, d.strides, d.offset);
+      cpu::copy(part, x);
+    }},
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&, int64_t offset, int64_t dim1,
               int64_t dim2) { return Grads{diagonal(g, offset, dim1, dim2)}; },
 }};

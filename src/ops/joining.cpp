@@ -260,8 +260,9 @@ OP_DEFINE(cat){{
 Shape: equal sizes but for ``dim``, where the result has their sum; a tensor of shape (0,) is left out. Dtype: promoted.
 Errors: RuntimeError where sizes differ in another dimension, for 0-dim tensors; ValueError for an empty list.)",
     .infer = cat_meta,
-    .kernel = {[](Tensor& out, Tensors tensors, int64_t dim) { cpu::join(out, tensors, cat_dim(tensors, dim), false); },
-               nullptr},
+    .kernel = {[](Tensor& out, Tensors tensors, int64_t dim) {
+      cpu::join(out, tensors, cat_dim(tensors, dim), false);
+    }},
     .saves = "tensors.shape",
     .vjp =
         [](const Tensor& g, const Tensor&, Tensors tensors, int64_t dim) {
@@ -309,9 +310,8 @@ Shape: all equal. Dtype: promoted. Errors: RuntimeError where sizes differ or th
           return meta;
         },
     .kernel = {[](Tensor& out, Tensors tensors, int64_t dim) {
-                 cpu::join(out, tensors, wrap_dim(dim, out.dim()), true);
-               },
-               nullptr},
+      cpu::join(out, tensors, wrap_dim(dim, out.dim()), true);
+    }},
     .vjp =
         [](const Tensor& g, const Tensor&, Tensors tensors, int64_t dim) {
           Grads grads(tensors.size());
@@ -824,7 +824,7 @@ OP_DEFINE(flip){{
           wrap_dims(dims, x.dim());
           return Meta{x.sizes(), x.dtype()};
         },
-    .kernel = {[](Tensor& out, const Tensor& x, Ints dims) { cpu::flip(out, x, wrap_dims(dims, x.dim())); }, nullptr},
+    .kernel = {[](Tensor& out, const Tensor& x, Ints dims) { cpu::flip(out, x, wrap_dims(dims, x.dim())); }},
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&, Ints dims) { return Grads{flip(g, dims)}; },
 }};
 OP_DEFINE(fliplr){{
@@ -987,7 +987,7 @@ first; negative ones cut off.)",
           }
           return meta;
         },
-    .kernel = {cpu::constant_pad, nullptr},
+    .kernel = {cpu::constant_pad},
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, Ints pad, Scalar) {
           Dims back = pad.dims();
@@ -1094,9 +1094,8 @@ OP_DEFINE(im2col){{
           return meta;
         },
     .kernel = {[](Tensor& out, const Tensor& x, Ints kernel, Ints dilation, Ints padding, Ints stride) {
-                 cpu::im2col(out, contiguous(x.detach()), {x.size(-2), x.size(-1), kernel, dilation, padding, stride});
-               },
-               nullptr},
+      cpu::im2col(out, contiguous(x.detach()), {x.size(-2), x.size(-1), kernel, dilation, padding, stride});
+    }},
     .saves = "input.shape",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& x, Ints kernel, Ints dilation, Ints padding, Ints stride) {
@@ -1131,10 +1130,8 @@ functional.fold.)",
         },
     .kernel = {[](Tensor& out, const Tensor& x, Ints output_size, Ints kernel, Ints dilation, Ints padding,
                   Ints stride) {
-                 cpu::col2im(out, contiguous(x.detach()),
-                             {output_size[0], output_size[1], kernel, dilation, padding, stride});
-               },
-               nullptr},
+      cpu::col2im(out, contiguous(x.detach()), {output_size[0], output_size[1], kernel, dilation, padding, stride});
+    }},
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&, Ints, Ints kernel, Ints dilation, Ints padding,
               Ints stride) { return Grads{im2col(g, kernel, dilation, padding, stride)}; },
 }};

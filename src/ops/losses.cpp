@@ -176,9 +176,8 @@ OP_DEFINE(mse_loss){{
     .doc = R"(The squared difference ``(input - target)^2``.)",
     .infer = pair_meta,
     .kernel = {[](Tensor& out, const Tensor& a, const Tensor& b, string_view reduction) {
-                 run_pairs(out, a, b, PairLoss::squared, 0, reduction);
-               },
-               nullptr},
+      run_pairs(out, a, b, PairLoss::squared, 0, reduction);
+    }},
     .saves = "input, target",
     .vjp = [](const Tensor& g, const Tensor&, const Tensor& a, const Tensor& b,
               string_view reduction) { return pair_grads(g * 2, a - b, reduction); },
@@ -200,9 +199,8 @@ OP_DEFINE(smooth_l1_loss){{
           return pair_meta(a, b, reduction);
         },
     .kernel = {[](Tensor& out, const Tensor& a, const Tensor& b, string_view reduction, double beta) {
-                 run_pairs(out, a, b, PairLoss::smooth, beta, reduction);
-               },
-               nullptr},
+      run_pairs(out, a, b, PairLoss::smooth, beta, reduction);
+    }},
     .saves = "input, target",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& a, const Tensor& b, string_view reduction, double beta) {
@@ -219,9 +217,8 @@ OP_DEFINE(huber_loss){{
           return pair_meta(a, b, reduction);
         },
     .kernel = {[](Tensor& out, const Tensor& a, const Tensor& b, string_view reduction, double delta) {
-                 run_pairs(out, a, b, PairLoss::huber, delta, reduction);
-               },
-               nullptr},
+      run_pairs(out, a, b, PairLoss::huber, delta, reduction);
+    }},
     .saves = "input, target",
     .vjp = [](const Tensor& g, const Tensor&, const Tensor& a, const Tensor& b, string_view reduction,
               double delta) { return pair_grads(g, clamp(a - b, -delta, delta), reduction); },
@@ -236,7 +233,7 @@ Errors: IndexError for a target that is no class.)",
         [](const Tensor& x, const Tensor& target, int64_t) {
           return Meta{target.sizes(), x.dtype()};
         },
-    .kernel = {cpu::pick_class, nullptr},
+    .kernel = {cpu::pick_class},
     .saves = "input.shape, target",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& x, const Tensor& target, int64_t ignore_index) {
@@ -257,9 +254,8 @@ OP_DEFINE(put_class){{
           return Meta{sizes, x.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& target, int64_t, int64_t ignore_index) {
-                 cpu::put_class(out, x, target, ignore_index);
-               },
-               nullptr},
+      cpu::put_class(out, x, target, ignore_index);
+    }},
     .saves = "target",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, const Tensor& target, int64_t, int64_t ignore_index) {
@@ -288,7 +284,7 @@ OP_DEFINE(class_losses){{
         [](const Tensor& x, const Tensor& target, int64_t) {
           return std::array{Meta{target.sizes(), x.dtype()}, Meta{target.sizes(), x.dtype()}};
         },
-    .kernel = {cpu::class_losses, nullptr},
+    .kernel = {cpu::class_losses},
     .saves = "input, target, log_sum",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor& x, const Tensor& target, int64_t ignore_index) {
@@ -308,7 +304,7 @@ OP_DEFINE(class_losses_backward){{
         [](const Tensor&, const Tensor&, const Tensor& x, const Tensor&, const Tensor&, int64_t) {
           return Meta{x.sizes(), x.dtype()};
         },
-    .kernel = {cpu::class_losses_backward, nullptr},
+    .kernel = {cpu::class_losses_backward},
 }};
 
 OP_DEFINE(cross_entropy){{
@@ -497,7 +493,7 @@ OP_DEFINE(label_margins){{
           if (!rows.empty()) rows.erase(rows.size() - 1);
           return std::array{Meta{rows, x.dtype()}, Meta{x.sizes(), x.dtype()}};
         },
-    .kernel = {cpu::label_margins, nullptr},
+    .kernel = {cpu::label_margins},
     .saves = "input.shape, slopes",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor& x, const Tensor&) {

@@ -121,9 +121,8 @@ Errors: RuntimeError where the shapes cannot be multiplied or the dtypes differ.
           return Meta{{a.sizes()[0], b.sizes()[1]}, a.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& a, const Tensor& b) {
-                 cpu::product(out, a.sizes()[0], b.sizes()[1], a.sizes()[1], matrices(a), matrices(b));
-               },
-               nullptr},
+      cpu::product(out, a.sizes()[0], b.sizes()[1], a.sizes()[1], matrices(a), matrices(b));
+    }},
     .saves = "self if mat2, mat2 if self",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& a, const Tensor& b) {
@@ -145,10 +144,8 @@ Errors: RuntimeError where shapes or dtypes do not fit.)",
           return Meta{{a.sizes()[0], a.sizes()[1], b.sizes()[2]}, a.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& a, const Tensor& b) {
-                 cpu::batched_product(out, a.sizes()[0], a.sizes()[1], b.sizes()[2], a.sizes()[2], matrices(a),
-                                      matrices(b));
-               },
-               nullptr},
+      cpu::batched_product(out, a.sizes()[0], a.sizes()[1], b.sizes()[2], a.sizes()[2], matrices(a), matrices(b));
+    }},
     .saves = "self if mat2, mat2 if self",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& a, const Tensor& b) {
@@ -174,9 +171,8 @@ Errors: RuntimeError where shapes or dtypes do not fit.)",
           return Meta{{a.sizes()[0]}, a.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& a, const Tensor& v) {
-                 cpu::product(out, a.sizes()[0], 1, a.sizes()[1], matrices(a), column(v));
-               },
-               nullptr},
+      cpu::product(out, a.sizes()[0], 1, a.sizes()[1], matrices(a), column(v));
+    }},
     .saves = "self if vec, vec if self",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& a, const Tensor& v) {
@@ -197,9 +193,8 @@ Errors: RuntimeError where shapes or dtypes differ.)",
           return Meta{{}, a.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& a, const Tensor& b) {
-                 cpu::product(out, 1, 1, a.numel(), {a, 1, a.strides()[0]}, column(b));
-               },
-               nullptr},
+      cpu::product(out, 1, 1, a.numel(), {a, 1, a.strides()[0]}, column(b));
+    }},
     .saves = "self if tensor, tensor if self",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& a, const Tensor& b) {
@@ -290,23 +285,20 @@ Errors: RuntimeError where shapes or dtypes do not fit.)",
           return meta;
         },
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& w, const Tensor& bias) {
-                 const int64_t in = x.size(-1), outs = w.dim() == 2 ? w.sizes()[0] : 1;
-                 const int64_t m = outs ? out.numel() / outs : 0;
-                 if (out.numel() == 0) return;
-                 Tensor flat = x;
-                 if (x.dim() > 2 && !x.is_contiguous()) {
-                   flat = allocate({x.sizes(), x.dtype()});
-                   cpu::copy(flat, x);
-                 }
-                 const int64_t row = flat.dim() < 2 ? 0 : flat.stride(-2);
-                 const bool fused =
-                     bias.defined() && bias.dim() == 1 && bias.sizes()[0] == outs && bias.is_contiguous();
-                 if (bias.defined() && !fused) put_addend(out, bias, 1);
-                 cpu::product(out, m, outs, in, {flat, row, flat.stride(-1)},
-                              {w, w.stride(-1), w.dim() == 2 ? w.strides()[0] : 0}, 1, bias.defined() && !fused ? 1 : 0,
-                              fused ? bias : Tensor());
-               },
-               nullptr},
+      const int64_t in = x.size(-1), outs = w.dim() == 2 ? w.sizes()[0] : 1;
+      const int64_t m = outs ? out.numel() / outs : 0;
+      if (out.numel() == 0) return;
+      Tensor flat = x;
+      if (x.dim() > 2 && !x.is_contiguous()) {
+        flat = allocate({x.sizes(), x.dtype(), x.device(), {}});
+        cpu::copy(flat, x);
+      }
+      const int64_t row = flat.dim() < 2 ? 0 : flat.stride(-2);
+      const bool fused = bias.defined() && bias.dim() == 1 && bias.sizes()[0] == outs && bias.is_contiguous();
+      if (bias.defined() && !fused) put_addend(out, bias, 1);
+      cpu::product(out, m, outs, in, {flat, row, flat.stride(-1)}, {w, w.stride(-1), w.dim() == 2 ? w.strides()[0] : 0},
+                   1, bias.defined() && !fused ? 1 : 0, fused ? bias : Tensor());
+    }},
     .saves = "input if weight, weight if input",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& x, const Tensor& w, const Tensor&) {
@@ -386,10 +378,9 @@ Errors: RuntimeError where shapes or dtypes do not fit.)",
           return meta;
         },
     .kernel = {[](Tensor& out, const Tensor& self, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
-                 put_addend(out, self, beta);
-                 cpu::product(out, a.sizes()[0], b.sizes()[1], a.sizes()[1], matrices(a), matrices(b), alpha, beta);
-               },
-               nullptr},
+      put_addend(out, self, beta);
+      cpu::product(out, a.sizes()[0], b.sizes()[1], a.sizes()[1], matrices(a), matrices(b), alpha, beta);
+    }},
     .saves = "mat1 if mat2, mat2 if mat1",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
@@ -419,10 +410,9 @@ Errors: RuntimeError where shapes or dtypes do not fit.)",
           return Meta{{a.sizes()[0]}, a.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& self, const Tensor& a, const Tensor& v, Scalar beta, Scalar alpha) {
-                 put_addend(out, self, beta);
-                 cpu::product(out, a.sizes()[0], 1, a.sizes()[1], matrices(a), column(v), alpha, beta);
-               },
-               nullptr},
+      put_addend(out, self, beta);
+      cpu::product(out, a.sizes()[0], 1, a.sizes()[1], matrices(a), column(v), alpha, beta);
+    }},
     .saves = "mat if vec, vec if mat",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, const Tensor& a, const Tensor& v, Scalar beta, Scalar alpha) {
@@ -491,11 +481,10 @@ Errors: RuntimeError where shapes or dtypes do not fit.)",
           return meta;
         },
     .kernel = {[](Tensor& out, const Tensor& self, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
-                 put_addend(out, self, beta);
-                 cpu::batched_product(out, a.sizes()[0], a.sizes()[1], b.sizes()[2], a.sizes()[2], matrices(a),
-                                      matrices(b), alpha, beta);
-               },
-               nullptr},
+      put_addend(out, self, beta);
+      cpu::batched_product(out, a.sizes()[0], a.sizes()[1], b.sizes()[2], a.sizes()[2], matrices(a), matrices(b), alpha,
+                           beta);
+    }},
     .saves = "batch1 if batch2, batch2 if batch1",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
@@ -963,17 +952,16 @@ Errors: RuntimeError where shapes or dtypes do not fit or p is negative.)",
           return Meta{sizes, a.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& a, const Tensor& b, double p) {
-                 if (out.numel() == 0) return;
-                 const Ints batch = Ints(out.sizes()).slice(0, size_t(out.dim()) - 2);
-                 const auto whole = [&](const Tensor& x) {
-                   Dims sizes = batch;
-                   sizes.push_back(x.size(-2));
-                   sizes.push_back(x.size(-1));
-                   return reshape(expand(x, sizes), {product(batch), x.size(-2), x.size(-1)});
-                 };
-                 cpu::cdist(out, whole(a), whole(b), p);
-               },
-               nullptr},
+      if (out.numel() == 0) return;
+      const Ints batch = Ints(out.sizes()).slice(0, size_t(out.dim()) - 2);
+      const auto whole = [&](const Tensor& x) {
+        Dims sizes = batch;
+        sizes.push_back(x.size(-2));
+        sizes.push_back(x.size(-1));
+        return reshape(expand(x, sizes), {product(batch), x.size(-2), x.size(-1)});
+      };
+      cpu::cdist(out, whole(a), whole(b), p);
+    }},
     .saves = "x1, x2, result",
     .vjp =
         [](const Tensor& g, const Tensor& result, const Tensor& a, const Tensor& b, double p) {

@@ -1,7 +1,7 @@
 // Copies, casts and what changes a tensor's own memory.
-#include "cuda/allocator.h"
 #include "cuda/runtime.h"
 #include "kernels/cpu/pointwise.h"
+#include "kernels/cuda/copy.h"
 #include "ops/common.h"
 
 namespace rush {
@@ -26,49 +26,6 @@ Tensor moved(const Tensor& x, OptDevice device, OptDType dtype, bool copy, OptMe
 
 template <DType T>
 constexpr auto to_dtype = [](const Tensor& x, OptMemoryFormat format) { return moved(x, {}, T, false, format); };
-
-/// The memory of `src` to that of `out`, on two devices at least: same dtype, sizes and strides, without gaps.
-void move(Tensor& out, const Tensor& src, bool non_blocking) {
-  using Where = cuda::Runtime::Where;
-  static constexpr std::string_view name = "copy";
-  cuda::begin_operation(name);
-  const auto where = [](const Tensor& t) { return t.is_cuda() ? Where::Device : Where::Host; };
-  const cuda::Stream stream = cuda::current_stream(src.is_cuda() ? src.device().index : out.device().index);
-  const bool two = out.is_cuda() && src.is_cuda() && out.device() != src.device();
-  if (two) stream.wait(cuda::current_stream(out.device().index));
-  cuda::runtime().copy(stream.device(), stream.handle(), out.data_ptr(), where(out), src.data_ptr(), where(src),
-                       size_t(out.numel() * out.itemsize()));
-  if (two) cuda::current_stream(out.device().index).wait(stream);
-  if (out.is_cpu() && !non_blocking) stream.synchronize();
-  if (out.is_cpu()) cuda::record_pinned(out.data_ptr(), stream);
-  if (src.is_cpu()) cuda::record_pinned(src.data_ptr(), stream);
-}
-
-/// Between whatever devices. The CPU changes dtypes and layouts; between GPUs they must agree.
-void transfer(Tensor& out, const Tensor& src, bool non_blocking) {
-  const auto like_in_memory = [&](const Tensor& t) {
-    return allocate(
-        {t.sizes(), t.dtype(), kCPU, is_dense(t.sizes(), t.strides()) ? t.strides() : contiguous_strides(t.sizes())});
-  };
-  const auto alike = [](const Tensor& a, const Tensor& b) {
-    return a.dtype() == b.dtype() && Ints(a.sizes()) == Ints(b.sizes()) && is_dense(a.sizes(), a.strides()) &&
-           (Ints(a.strides()) == Ints(b.strides()) || (a.is_contiguous() && b.is_contiguous()));
-  };
-  if (out.is_cpu() && src.is_cpu()) return cpu::copy(out, src);
-  if (out.numel() == 0) return;
-  if (alike(out, src)) return move(out, src, non_blocking);
-  if (src.is_cpu() && is_dense(out.sizes(), out.strides())) {
-    Tensor changed = like_in_memory(out);
-    cpu::copy(changed, src);
-    return move(out, changed, false);
-  }
-  if (out.is_cpu() && is_dense(src.sizes(), src.strides())) {
-    Tensor moved = like_in_memory(src);
-    move(moved, src, false);
-    return cpu::copy(out, moved);
-  }
-  raise<NotImplementedError>("a GPU can't copy from ", src.dtype(), " to ", out.dtype(), " or between layouts");
-}
 
 void check_resizable(const Tensor& x) { check(!x.requires_grad(), "cannot resize variables that require grad"); }
 
@@ -116,7 +73,7 @@ OP_DEFINE(copy){{
           return like(self);
         },
     .kernel = {[](Tensor& out, const Tensor&, const Tensor& src, bool non_blocking) {
-      transfer(out, src, non_blocking);
+      out.is_cpu() && src.is_cpu() ? cpu::copy(out, src) : cuda::copy(out, src, non_blocking);
     }},
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, const Tensor&, bool) {
@@ -129,7 +86,7 @@ OP_DEFINE(copy){{
 OP_DEFINE(clone){{
     .doc = R"(A copy with memory of its own, in the same or the named memory format.)",
     .infer = [](const Tensor& x, OptMemoryFormat format) { return copied_meta(x, x.dtype(), format); },
-    .kernel = {[](Tensor& out, const Tensor& x, OptMemoryFormat) { transfer(out, x, true); }},
+    .kernel = {[](Tensor& out, const Tensor& x, OptMemoryFormat) { cpu::copy(out, x); }},
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&, OptMemoryFormat) { return Grads{g}; },
 }};
 
@@ -146,7 +103,7 @@ OP_DEFINE(contiguous){{
 OP_DEFINE(cast){{
     .doc = R"(The elements as another dtype; always a copy. A complex number becomes its real part for a real dtype.)",
     .infer = [](const Tensor& x, DType dtype) { return like(x, dtype); },
-    .kernel = {[](Tensor& out, const Tensor& x, DType) { transfer(out, x, true); }},
+    .kernel = {[](Tensor& out, const Tensor& x, DType) { cpu::copy(out, x); }},
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&, DType) { return Grads{g}; },
 }};
 

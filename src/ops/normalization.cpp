@@ -7,6 +7,8 @@
 #include <cmath>
 
 #include "kernels/cpu/reductions.h"
+#include "kernels/cuda/normalization.cuh"
+#include "kernels/cuda/tensors.h"
 #include "ops/reduce.h"
 
 namespace rush {
@@ -22,7 +24,7 @@ DType statistics_dtype(const Tensor& x) { return x.dtype() == kFloat64 ? kFloat6
 Tensor plain(const Tensor& x, DType t) { return !x.defined() ? x : contiguous(x.dtype() == t ? x : cast(x, t)); }
 /// Memory for a kernel's result that goes to `out` by finish_result.
 Tensor result_memory(const Tensor& out, DType t) {
-  return out.dtype() == t && out.is_contiguous() ? out : allocate({out.sizes(), t});
+  return out.dtype() == t && out.is_contiguous() ? out : allocate({out.sizes(), t, out.device(), {}});
 }
 void finish_result(Tensor& out, const Tensor& result) {
   if (!result.is_same(out)) in_place(copy, out, result);
@@ -129,7 +131,7 @@ Tensor for_layout(const Tensor& x, const Layout& l, DType t) {
 /// The gradient with the strides of x.
 Tensor as_laid_out(const Tensor& g, const Tensor& x) {
   if (Ints(g.strides()) == Ints(x.strides())) return g;
-  Tensor same = allocate({x.sizes(), g.dtype(), {}, x.strides()});
+  Tensor same = allocate({x.sizes(), g.dtype(), x.device(), x.strides()});
   return in_place(copy, same, g);
 }
 
@@ -155,50 +157,27 @@ void batch_norm_kernel(Tensor& out, Tensor& mean, Tensor& rstd, const Tensor& x,
   Layout l = layout_of(x);
   if (x.dtype() != t) l.last = l.size == 1, l.direct = false;
   const Tensor in = for_layout(x, l, t);
-  const int64_t channels = l.channels, n = l.batch * l.size;
-  Tensor scale = allocate({{channels}, t}), shift = allocate({{channels}, t});
+  const int64_t channels = l.channels;
+  const auto per_channel = [&](DType dtype) { return allocate({{channels}, dtype, x.device(), {}}); };
+  Tensor scale = per_channel(t), shift = per_channel(t), average, variance;
   const Tensor weight = plain(w, t), bias = plain(b, t);
   if (training) {
-    Tensor variance = allocate({{channels}, kFloat64}), average = allocate({{channels}, kFloat64});
+    variance = per_channel(kFloat64);
+    average = per_channel(kFloat64);
     cpu::var_mean(variance, average, in, all_but_channels(x.dim()), 0, false);
-    const double *v = variance.data<double>(), *m = average.data<double>();
-    for_floating(t, [&]<class T>() {
-      for (int64_t c = 0; c < channels; ++c) {
-        mean.data<T>()[c] = T(m[c]);
-        rstd.data<T>()[c] = T(1 / std::sqrt(v[c] + eps));
-      }
-    });
-    const auto update = [&](Tensor running, const double* value, double factor) {
-      if (!running.defined()) return;
-      for_floating(running.dtype(), [&]<class T>() {
-        for (int64_t c = 0; c < channels; ++c) {
-          T& r = running.data<T>()[c * (running.dim() ? running.strides()[0] : 1)];
-          const double next = (1 - momentum) * double(r) + momentum * factor * value[c];
-          r = T(static_cast<compute_t<T>>(next));
-        }
-      });
-      running.bump_version();
-    };
-    update(running_mean, m, 1);
-    update(running_var, v, double(n) / double(n - 1));
-  } else {
-    const Tensor m = plain(running_mean, t), v = plain(running_var, t);
-    for_floating(t, [&]<class T>() {
-      for (int64_t c = 0; c < channels; ++c) {
-        mean.data<T>()[c] = m.data<T>()[c];
-        rstd.data<T>()[c] = T(1 / std::sqrt(double(v.data<T>()[c]) + eps));
-      }
-    });
+    for (const Tensor* running : {&running_mean, &running_var})
+      if (running->defined()) running->bump_version();
   }
-  for_floating(t, [&]<class T>() {
-    for (int64_t c = 0; c < channels; ++c) {
-      const double s = double(rstd.data<T>()[c]) * (weight.defined() ? double(weight.data<T>()[c]) : 1);
-      scale.data<T>()[c] = T(s);
-      shift.data<T>()[c] = T((bias.defined() ? double(bias.data<T>()[c]) : 0) - double(mean.data<T>()[c]) * s);
-    }
-  });
+  using cuda::array_of;
+  const auto stride = [](const Tensor& s) { return s.defined() && s.dim() ? s.strides()[0] : 1; };
+  cuda::on_each(x.device(), channels,
+                cuda::BatchStatistics{array_of(mean), array_of(rstd), array_of(scale), array_of(shift),
+                                      array_of(weight), array_of(bias), array_of(running_mean), array_of(running_var),
+                                      array_of(average), array_of(variance), stride(running_mean), stride(running_var),
+                                      l.batch * l.size, momentum, eps});
   Tensor to = out;
-  if (out.dtype() != t || Ints(out.strides()) != Ints(in.strides())) to = allocate({x.sizes(), t, {}, in.strides()});
+  if (out.dtype() != t || Ints(out.strides()) != Ints(in.strides()))
+    to = allocate({x.sizes(), t, x.device(), in.strides()});
   cpu::channel_affine(to, in, l.batch, channels, l.size, l.last, scale, shift);
   finish_result(out, to);
 }
@@ -209,27 +188,20 @@ void batch_norm_backward_kernel(Tensor& dx, Tensor& dw, Tensor& db, const Tensor
   Layout l = layout_of(x);
   if (x.dtype() != t) l.last = l.size == 1, l.direct = false;
   const Tensor in = for_layout(x, l, t), grad = as_laid_out(g.dtype() == t ? g : cast(g, t), in);
-  const int64_t channels = l.channels, n = l.batch * l.size;
-  Tensor sum = allocate({{channels}, kFloat64}), dot = allocate({{channels}, kFloat64});
+  const int64_t channels = l.channels;
+  const auto per_channel = [&](DType dtype) { return allocate({{channels}, dtype, x.device(), {}}); };
+  Tensor sum = per_channel(kFloat64), dot = per_channel(kFloat64);
   const Tensor weight = plain(w, t);
   cpu::channel_sums(sum, dot, grad, in, l.batch, channels, l.size, l.last, mean);
-  Tensor a = allocate({{channels}, t}), b = allocate({{channels}, t}), k = allocate({{channels}, t});
-  for_floating(t, [&]<class T>() {
-    for (int64_t c = 0; c < channels; ++c) {
-      const double r = double(rstd.data<T>()[c]), m = double(mean.data<T>()[c]);
-      const double s = sum.data<double>()[c], d = dot.data<double>()[c];
-      const double scale = r * (weight.defined() ? double(weight.data<T>()[c]) : 1);
-      dw.data<T>()[c] = T(d * r);
-      db.data<T>()[c] = T(s);
-      // dx = scale * (g - mean(g) - (x - mean) * rstd^2 * mean(g * (x - mean)))
-      const double slope = training ? -scale * r * r * d / double(n) : 0;
-      a.data<T>()[c] = T(scale);
-      b.data<T>()[c] = T(slope);
-      k.data<T>()[c] = T(training ? -scale * s / double(n) - slope * m : 0);
-    }
-  });
+  Tensor a = per_channel(t), b = per_channel(t), k = per_channel(t);
+  using cuda::array_of;
+  cuda::on_each(
+      x.device(), channels,
+      cuda::BatchGradients{array_of(dw), array_of(db), array_of(a), array_of(b), array_of(k), array_of(mean),
+                           array_of(rstd), array_of(weight), array_of(sum), array_of(dot), l.batch * l.size, training});
   Tensor to = dx;
-  if (dx.dtype() != t || Ints(dx.strides()) != Ints(in.strides())) to = allocate({x.sizes(), t, {}, in.strides()});
+  if (dx.dtype() != t || Ints(dx.strides()) != Ints(in.strides()))
+    to = allocate({x.sizes(), t, x.device(), in.strides()});
   cpu::channel_combine(to, grad, in, l.batch, channels, l.size, l.last, a, b, k);
   finish_result(dx, to);
 }
@@ -301,12 +273,11 @@ OP_DEFINE(layer_norm_of){{
         },
     .kernel = {[](Tensor& out, Tensor& mean, Tensor& rstd, const Tensor& x, Ints shape, const Tensor& w,
                   const Tensor& b, double eps) {
-                 const DType t = statistics_dtype(x);
-                 Tensor y = result_memory(out, t);
-                 cpu::layer_norm(y, mean, rstd, plain(x, t), product(shape), plain(w, t), plain(b, t), eps, false);
-                 finish_result(out, y);
-               },
-               nullptr},
+      const DType t = statistics_dtype(x);
+      Tensor y = result_memory(out, t);
+      cpu::layer_norm(y, mean, rstd, plain(x, t), product(shape), plain(w, t), plain(b, t), eps, false);
+      finish_result(out, y);
+    }},
     .saves = "input, weight, mean, rstd",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor& x, Ints shape, const Tensor& w, const Tensor&,
@@ -330,13 +301,12 @@ OP_DEFINE(layer_norm_backward){{
         },
     .kernel = {[](Tensor& dx, Tensor& dw, Tensor& db, const Tensor& g, const Tensor& x, int64_t n, const Tensor& mean,
                   const Tensor& rstd, const Tensor& w, bool need_input, bool need_weights) {
-                 const DType t = statistics_dtype(x);
-                 Tensor to = need_input ? result_memory(dx, t) : Tensor(), none;
-                 cpu::layer_norm_backward(to, need_weights ? dw : none, need_weights ? db : none, plain(g, t),
-                                          plain(x, t), n, mean, rstd, plain(w, t));
-                 if (need_input) finish_result(dx, to);
-               },
-               nullptr},
+      const DType t = statistics_dtype(x);
+      Tensor to = need_input ? result_memory(dx, t) : Tensor(), none;
+      cpu::layer_norm_backward(to, need_weights ? dw : none, need_weights ? db : none, plain(g, t), plain(x, t), n,
+                               mean, rstd, plain(w, t));
+      if (need_input) finish_result(dx, to);
+    }},
 }};
 
 OP_DEFINE(rms_norm){{
@@ -365,12 +335,11 @@ OP_DEFINE(rms_norm_of){{
           return std::array<Meta, 2>{Meta{x.sizes(), x.dtype()}, Meta{statistics_shape(x, shape), statistics_dtype(x)}};
         },
     .kernel = {[](Tensor& out, Tensor& rstd, const Tensor& x, Ints shape, const Tensor& w, double eps) {
-                 const DType t = statistics_dtype(x);
-                 Tensor y = result_memory(out, t), none;
-                 cpu::layer_norm(y, none, rstd, plain(x, t), product(shape), plain(w, t), none, eps, true);
-                 finish_result(out, y);
-               },
-               nullptr},
+      const DType t = statistics_dtype(x);
+      Tensor y = result_memory(out, t), none;
+      cpu::layer_norm(y, none, rstd, plain(x, t), product(shape), plain(w, t), none, eps, true);
+      finish_result(out, y);
+    }},
     .saves = "input, weight, rstd",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor& x, Ints shape, const Tensor& w, double eps) {
@@ -407,15 +376,14 @@ OP_DEFINE(group_norm_of){{
         },
     .kernel = {[](Tensor& out, Tensor& mean, Tensor& rstd, const Tensor& x, int64_t groups, const Tensor& w,
                   const Tensor& b, double eps) {
-                 const DType t = statistics_dtype(x);
-                 const int64_t batch = x.sizes()[0], channels = x.sizes()[1];
-                 if (x.numel() == 0) return;
-                 Tensor y = result_memory(out, t);
-                 cpu::group_norm(y, mean, rstd, plain(x, t), batch * groups, channels / groups,
-                                 x.numel() / (batch * channels), channels, plain(w, t), plain(b, t), eps);
-                 finish_result(out, y);
-               },
-               nullptr},
+      const DType t = statistics_dtype(x);
+      const int64_t batch = x.sizes()[0], channels = x.sizes()[1];
+      if (x.numel() == 0) return;
+      Tensor y = result_memory(out, t);
+      cpu::group_norm(y, mean, rstd, plain(x, t), batch * groups, channels / groups, x.numel() / (batch * channels),
+                      channels, plain(w, t), plain(b, t), eps);
+      finish_result(out, y);
+    }},
     .saves = "input, weight, mean, rstd",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor& x, int64_t groups, const Tensor& w, const Tensor&,
@@ -485,7 +453,7 @@ OP_DEFINE(batch_norm_of){{
           const Meta statistics{{channels_of(x)}, statistics_dtype(x)};
           return std::array<Meta, 3>{like(x), statistics, statistics};
         },
-    .kernel = {batch_norm_kernel, nullptr},
+    .kernel = {batch_norm_kernel},
     .saves = "input, weight, mean, rstd",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor& x, const Tensor& w, const Tensor&, const Tensor&,
@@ -515,7 +483,7 @@ OP_DEFINE(batch_norm_backward){{
           const Meta parameter{{channels_of(x)}, statistics_dtype(x)};
           return std::array<Meta, 3>{like(x), parameter, parameter};
         },
-    .kernel = {batch_norm_backward_kernel, nullptr},
+    .kernel = {batch_norm_backward_kernel},
 }};
 
 OP_DEFINE(instance_norm){

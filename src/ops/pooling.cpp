@@ -307,10 +307,8 @@ OP_DEFINE(max_pool){{
         },
     .kernel = {[](Tensor& values, Tensor& indices, const Tensor& x, Ints output, Ints kernel, Ints stride, Ints padding,
                   Ints dilation) {
-                 if (values.numel())
-                   cpu::max_pool(values, &indices, describe(x, output, kernel, stride, padding, dilation), x);
-               },
-               nullptr},
+      if (values.numel()) cpu::max_pool(values, &indices, describe(x, output, kernel, stride, padding, dilation), x);
+    }},
     .saves = "indices, input.shape",
     .vjp = [](const Tensors& g, const Tensors& results, const Tensor& x, Ints output, Ints, Ints, Ints,
               Ints) { return Grads{pool_scatter(g[0], results[1], last_sizes(x, output.size()))}; },
@@ -323,10 +321,8 @@ OP_DEFINE(max_pool_values){{
           return Meta{with_last(x, output), x.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& x, Ints output, Ints kernel, Ints stride, Ints padding, Ints dilation) {
-                 if (out.numel())
-                   cpu::max_pool(out, nullptr, describe(x, output, kernel, stride, padding, dilation), x);
-               },
-               nullptr},
+      if (out.numel()) cpu::max_pool(out, nullptr, describe(x, output, kernel, stride, padding, dilation), x);
+    }},
 }};
 
 OP_DEFINE(fractional_max_pool){{
@@ -337,11 +333,10 @@ OP_DEFINE(fractional_max_pool){{
           return std::array{Meta{sizes, x.dtype()}, Meta{sizes, kInt64}};
         },
     .kernel = {[](Tensor& values, Tensor& indices, const Tensor& x, const Tensor& samples, Ints kernel, Ints output) {
-                 const Dims ones(output.size(), 1), none(output.size(), 0);
-                 if (values.numel())
-                   cpu::fractional_max_pool(values, indices, describe(x, output, kernel, ones, none, ones), x, samples);
-               },
-               nullptr},
+      const Dims ones(output.size(), 1), none(output.size(), 0);
+      if (values.numel())
+        cpu::fractional_max_pool(values, indices, describe(x, output, kernel, ones, none, ones), x, samples);
+    }},
     .saves = "indices, input.shape",
     .vjp = [](const Tensors& g, const Tensors& results, const Tensor& x, const Tensor&, Ints,
               Ints output) { return Grads{pool_scatter(g[0], results[1], last_sizes(x, output.size()))}; },
@@ -354,9 +349,8 @@ OP_DEFINE(max_unpool){{
           return Meta{with_last(x, output), x.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& indices, Ints output) {
-                 cpu::max_unpool(out, x, indices, output.size());
-               },
-               nullptr},
+      cpu::max_unpool(out, x, indices, output.size());
+    }},
     .saves = "indices",
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&, const Tensor& indices,
               Ints output) { return Grads{pool_gather(g, indices, int64_t(output.size()))}; },
@@ -369,9 +363,8 @@ OP_DEFINE(pool_scatter){{
           return Meta{with_last(x, output), x.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& indices, Ints output) {
-                 cpu::pool_scatter(out, x, indices, output.size());
-               },
-               nullptr},
+      cpu::pool_scatter(out, x, indices, output.size());
+    }},
     .saves = "indices",
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&, const Tensor& indices,
               Ints output) { return Grads{pool_gather(g, indices, int64_t(output.size()))}; },
@@ -384,9 +377,8 @@ OP_DEFINE(pool_gather){{
           return Meta{indices.sizes(), x.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& indices, int64_t spatial) {
-                 cpu::pool_gather(out, x, indices, size_t(spatial));
-               },
-               nullptr},
+      cpu::pool_gather(out, x, indices, size_t(spatial));
+    }},
     .saves = "indices, input.shape",
     .vjp = [](const Tensor& g, const Tensor&, const Tensor& x, const Tensor& indices,
               int64_t spatial) { return Grads{pool_scatter(g, indices, last_sizes(x, size_t(spatial)))}; },
@@ -400,11 +392,9 @@ OP_DEFINE(avg_pool){{
         },
     .kernel = {[](Tensor& out, const Tensor& x, Ints output, Ints kernel, Ints stride, Ints padding, bool include,
                   int64_t divisor) {
-                 if (out.numel())
-                   cpu::avg_pool(out, describe(x, output, kernel, stride, padding, Dims(kernel.size(), 1)), include,
-                                 divisor, x);
-               },
-               nullptr},
+      if (out.numel())
+        cpu::avg_pool(out, describe(x, output, kernel, stride, padding, Dims(kernel.size(), 1)), include, divisor, x);
+    }},
     .saves = "input.shape",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& x, Ints output, Ints kernel, Ints stride, Ints padding,
@@ -421,12 +411,11 @@ OP_DEFINE(avg_pool_backward){{
         },
     .kernel = {[](Tensor& out, const Tensor& g, Ints input, Ints kernel, Ints stride, Ints padding, bool include,
                   int64_t divisor) {
-                 if (g.numel() == 0) return cpu::fill(out, Scalar(0));
-                 const cpu::Pooling pool =
-                     describe(out, last_sizes(g, input.size()), kernel, stride, padding, Dims(kernel.size(), 1));
-                 cpu::avg_pool_backward(out, pool, include, divisor, g);
-               },
-               nullptr},
+      if (g.numel() == 0) return cpu::fill(out, Scalar(0));
+      const cpu::Pooling pool =
+          describe(out, last_sizes(g, input.size()), kernel, stride, padding, Dims(kernel.size(), 1));
+      cpu::avg_pool_backward(out, pool, include, divisor, g);
+    }},
     .saves = "grad.shape",
     .vjp =
         [](const Tensor& gg, const Tensor&, const Tensor& g, Ints input, Ints kernel, Ints stride, Ints padding,

@@ -15,7 +15,13 @@ namespace rush {
 
 namespace {
 
-Generator& chosen(Generator* generator) { return generator ? *generator : default_generator(); }
+/// The generator for filling `out`.
+Generator& chosen(Generator* generator, const Tensor& out) {
+  if (!generator) return default_generator(out.device());
+  check(generator->device().type == out.device().type, "Expected a '", out.device(),
+        "' device type for generator but found '", generator->device(), "'");
+  return *generator;
+}
 
 /// The result of a fill does not depend on what was there.
 constexpr auto no_gradient = [](const Tensor&, const Tensor&, auto...) { return Grads{Tensor()}; };
@@ -66,7 +72,7 @@ void check_range(DType dtype, int64_t from, int64_t to) {
 Tensor integers_in(Tensor t, int64_t from, int64_t to, bool requires_grad, Generator* generator) {
   check_range(t.dtype(), from, to);
   return drawn(std::move(t), requires_grad,
-               [&](Tensor& out) { cpu::integers(out, from, uint64_t(to) - uint64_t(from), chosen(generator)); });
+               [&](Tensor& out) { cpu::integers(out, from, uint64_t(to) - uint64_t(from), chosen(generator, out)); });
 }
 
 constexpr auto like_meta = [](const Tensor& x, Generator*) { return like(x); };
@@ -89,7 +95,7 @@ void check_std(const Tensor& std) {
 Tensor standard_normal(const Tensor& like, Generator* generator) {
   check(!is_integral(like.dtype()), "not implemented for '", scalar_name(like.dtype()),
         "': normal needs floating dtypes");
-  return drawn(empty_like(like), false, [&](Tensor& out) { cpu::normal(out, 0, 1, chosen(generator)); });
+  return drawn(empty_like(like), false, [&](Tensor& out) { cpu::normal(out, 0, 1, chosen(generator, out)); });
 }
 
 void check_dropout(double p) { check(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p); }
@@ -102,7 +108,7 @@ Tensor kept(const Tensor& x, double p, bool by_feature) {
     for (size_t d = 2; d < sizes.size(); ++d) sizes[d] = 1;
   }
   Tensor noise = by_feature ? allocate({sizes, x.dtype(), x.device(), {}}) : empty_like(x);
-  return drawn(noise, false, [&](Tensor& out) { cpu::bernoulli(out, 1 - p, default_generator()); });
+  return drawn(noise, false, [&](Tensor& out) { cpu::bernoulli(out, 1 - p, default_generator(out.device())); });
 }
 
 Tensor scaled_dropout(const Tensor& x, double p) {
@@ -130,7 +136,7 @@ OP_DEFINE(rand){{
     .composite =
         [](Ints size, Generator* generator, OptDType dtype, OptLayout, OptDevice device, OptBool, bool requires_grad) {
           return drawn(made(size, dtype, device), requires_grad,
-                       [&](Tensor& out) { cpu::uniform(out, 0, 1, chosen(generator)); });
+                       [&](Tensor& out) { cpu::uniform(out, 0, 1, chosen(generator, out)); });
         },
     .random = true,
 }};
@@ -140,7 +146,7 @@ OP_DEFINE(randn){{
     .composite =
         [](Ints size, Generator* generator, OptDType dtype, OptLayout, OptDevice device, OptBool, bool requires_grad) {
           return drawn(made(size, dtype, device), requires_grad,
-                       [&](Tensor& out) { cpu::normal(out, 0, 1, chosen(generator)); });
+                       [&](Tensor& out) { cpu::normal(out, 0, 1, chosen(generator, out)); });
         },
     .random = true,
 }};
@@ -171,7 +177,7 @@ OP_DEFINE(randperm){{
         [](int64_t n, Generator* generator, OptDType dtype, OptLayout, OptDevice device, OptBool, bool requires_grad) {
           check(n >= 0, "n must be non-negative, got ", n);
           return drawn(made({n}, dtype.value_or(kInt64), device), requires_grad,
-                       [&](Tensor& out) { cpu::permutation(out, chosen(generator)); });
+                       [&](Tensor& out) { cpu::permutation(out, chosen(generator, out)); });
         },
     .random = true,
 }};
@@ -182,7 +188,7 @@ OP_DEFINE(rand_like){{
         [](const Tensor& x, OptDType dtype, OptLayout, OptDevice device, OptBool, bool requires_grad,
            OptMemoryFormat format, Generator* generator) {
           return drawn(made_like(x, dtype, device, format), requires_grad,
-                       [&](Tensor& out) { cpu::uniform(out, 0, 1, chosen(generator)); });
+                       [&](Tensor& out) { cpu::uniform(out, 0, 1, chosen(generator, out)); });
         },
     .random = true,
 }};
@@ -193,7 +199,7 @@ OP_DEFINE(randn_like){{
         [](const Tensor& x, OptDType dtype, OptLayout, OptDevice device, OptBool, bool requires_grad,
            OptMemoryFormat format, Generator* generator) {
           return drawn(made_like(x, dtype, device, format), requires_grad,
-                       [&](Tensor& out) { cpu::normal(out, 0, 1, chosen(generator)); });
+                       [&](Tensor& out) { cpu::normal(out, 0, 1, chosen(generator, out)); });
         },
     .random = true,
 }};
@@ -226,7 +232,7 @@ OP_DEFINE(normal){
                OptBool, bool requires_grad) {
               check_std(std);
               return drawn(made(size, dtype, device), requires_grad,
-                           [&](Tensor& out) { cpu::normal(out, mean, std, chosen(generator)); });
+                           [&](Tensor& out) { cpu::normal(out, mean, std, chosen(generator, out)); });
             },
         .random = true,
     },
@@ -260,7 +266,8 @@ OP_DEFINE(normal){
         .composite =
             [](const Tensor& mean, double std, Generator* generator) {
               check_std(std);
-              return drawn(empty_like(mean), false, [&](Tensor& out) { cpu::normal(out, 0, std, chosen(generator)); }) +
+              return drawn(empty_like(mean), false,
+                           [&](Tensor& out) { cpu::normal(out, 0, std, chosen(generator, out)); }) +
                      mean;
             },
         .vjp = no_gradient,
@@ -271,9 +278,8 @@ OP_DEFINE(bernoulli){{
                          .doc = R"(1 with the probability that self has at that place, else 0.)",
                          .infer = like_meta,
                          .kernel = {[](Tensor& out, const Tensor& p, Generator* generator) {
-                                      cpu::bernoulli(out, p, chosen(generator));
-                                    },
-                                    nullptr},
+                           cpu::bernoulli(out, p, chosen(generator, out));
+                         }},
                          .vjp = no_gradient,
                          .random = true,
                      },
@@ -285,9 +291,8 @@ OP_DEFINE(bernoulli){{
                                return like(x);
                              },
                          .kernel = {[](Tensor& out, const Tensor&, double p, Generator* generator) {
-                                      cpu::bernoulli(out, p, chosen(generator));
-                                    },
-                                    nullptr},
+                           cpu::bernoulli(out, p, chosen(generator, out));
+                         }},
                          .vjp = no_gradient,
                          .random = true,
                      }};
@@ -310,9 +315,8 @@ Errors: RuntimeError for negative, infinite or all-zero weights, and for more sa
           return Meta{sizes, kInt64};
         },
     .kernel = {[](Tensor& out, const Tensor& weights, int64_t, bool replacement, Generator* generator) {
-                 cpu::multinomial(out, weights, replacement, chosen(generator));
-               },
-               nullptr},
+      cpu::multinomial(out, weights, replacement, chosen(generator, out));
+    }},
     .random = true,
 }};
 
@@ -320,9 +324,8 @@ OP_DEFINE(poisson){{
     .doc = R"(Poisson random numbers with the rates in ``input``.)",
     .infer = like_meta,
     .kernel = {[](Tensor& out, const Tensor& rates, Generator* generator) {
-                 cpu::poisson(out, rates, chosen(generator));
-               },
-               nullptr},
+      cpu::poisson(out, rates, chosen(generator, out));
+    }},
     .vjp = no_gradient,
     .random = true,
 }};
@@ -335,9 +338,8 @@ OP_DEFINE(uniform){{
           return like(x);
         },
     .kernel = {[](Tensor& out, const Tensor&, double from, double to, Generator* generator) {
-                 cpu::uniform(out, from, to, chosen(generator));
-               },
-               nullptr},
+      cpu::uniform(out, from, to, chosen(generator, out));
+    }},
     .vjp = no_gradient,
     .overwrites = true,
     .random = true,
@@ -351,9 +353,8 @@ OP_DEFINE(log_normal){{
           return like(x);
         },
     .kernel = {[](Tensor& out, const Tensor&, double mean, double std, Generator* generator) {
-                 cpu::log_normal(out, mean, std, chosen(generator));
-               },
-               nullptr},
+      cpu::log_normal(out, mean, std, chosen(generator, out));
+    }},
     .vjp = no_gradient,
     .overwrites = true,
     .random = true,
@@ -368,9 +369,8 @@ OP_DEFINE(exponential){{
           return like(x);
         },
     .kernel = {[](Tensor& out, const Tensor&, double lambd, Generator* generator) {
-                 cpu::exponential(out, lambd, chosen(generator));
-               },
-               nullptr},
+      cpu::exponential(out, lambd, chosen(generator, out));
+    }},
     .vjp = no_gradient,
     .overwrites = true,
     .random = true,
@@ -385,9 +385,8 @@ OP_DEFINE(cauchy){{
           return like(x);
         },
     .kernel = {[](Tensor& out, const Tensor&, double median, double sigma, Generator* generator) {
-                 cpu::cauchy(out, median, sigma, chosen(generator));
-               },
-               nullptr},
+      cpu::cauchy(out, median, sigma, chosen(generator, out));
+    }},
     .vjp = no_gradient,
     .overwrites = true,
     .random = true,
@@ -401,9 +400,8 @@ OP_DEFINE(geometric){{
           return like(x);
         },
     .kernel = {[](Tensor& out, const Tensor&, double p, Generator* generator) {
-                 cpu::geometric(out, p, chosen(generator));
-               },
-               nullptr},
+      cpu::geometric(out, p, chosen(generator, out));
+    }},
     .vjp = no_gradient,
     .overwrites = true,
     .random = true,
@@ -417,9 +415,8 @@ OP_DEFINE(normal_fill){{
           return like(x);
         },
     .kernel = {[](Tensor& out, const Tensor&, double mean, double std, Generator* generator) {
-                 cpu::normal(out, mean, std, chosen(generator));
-               },
-               nullptr},
+      cpu::normal(out, mean, std, chosen(generator, out));
+    }},
     .vjp = no_gradient,
     .overwrites = true,
     .random = true,
@@ -439,12 +436,11 @@ OP_DEFINE(bernoulli_fill){{
     .doc = R"(1 with the probabilities ``p``, broadcast to the shape of self, else 0.)",
     .infer = [](const Tensor& x, const Tensor&, Generator*) { return like(x); },
     .kernel = {[](Tensor& out, const Tensor&, const Tensor& p, Generator* generator) {
-                 if (p.impl()->wrapped_number)
-                   cpu::bernoulli(out, p.item<double>(), chosen(generator));
-                 else
-                   cpu::bernoulli(out, p, chosen(generator));
-               },
-               nullptr},
+      if (p.impl()->wrapped_number)
+        cpu::bernoulli(out, p.item<double>(), chosen(generator, out));
+      else
+        cpu::bernoulli(out, p, chosen(generator, out));
+    }},
     .vjp =
         [](const Tensor&, const Tensor&, const Tensor&, const Tensor&, Generator*) {
           return Grads{Tensor(), Tensor()};
@@ -482,12 +478,11 @@ OP_DEFINE(random_fill){{
           return like(x);
         },
     .kernel = {[](Tensor& out, const Tensor&, OptInt from, OptInt to, Generator* generator) {
-                 if (!from && !to) return cpu::integers(out, chosen(generator));
-                 const int64_t low = from.value_or(0);
-                 const uint64_t end = to ? uint64_t(*to) : uint64_t(bounds_of(out.dtype()).high) + 1;
-                 cpu::integers(out, low, end - uint64_t(low), chosen(generator));
-               },
-               nullptr},
+      if (!from && !to) return cpu::integers(out, chosen(generator, out));
+      const int64_t low = from.value_or(0);
+      const uint64_t end = to ? uint64_t(*to) : uint64_t(bounds_of(out.dtype()).high) + 1;
+      cpu::integers(out, low, end - uint64_t(low), chosen(generator, out));
+    }},
     .vjp = no_gradient,
     .overwrites = true,
     .random = true,
@@ -531,11 +526,10 @@ OP_DEFINE(native_dropout){{
           return std::array{like(x), like(x, kBool)};
         },
     .kernel = {[](Tensor& out, Tensor& mask, const Tensor& x, double p, OptBool train) {
-                 if (train.value_or(true)) return cpu::dropout(out, mask, x, p, default_generator());
-                 cpu::copy(out, x);
-                 cpu::fill(mask, Scalar(true));
-               },
-               nullptr},
+      if (train.value_or(true)) return cpu::dropout(out, mask, x, p, default_generator(out.device()));
+      cpu::copy(out, x);
+      cpu::fill(mask, Scalar(true));
+    }},
     .saves = "mask",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor&, double p, OptBool train) {
@@ -554,9 +548,8 @@ OP_DEFINE(native_dropout_backward){{
           return like(g);
         },
     .kernel = {[](Tensor& out, const Tensor& g, const Tensor& mask, double scale) {
-                 cpu::dropout_backward(out, g, mask, scale);
-               },
-               nullptr},
+      cpu::dropout_backward(out, g, mask, scale);
+    }},
     .saves = "mask",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, const Tensor& mask, double scale) {
@@ -616,9 +609,8 @@ OP_DEFINE(random_slopes){{
           return std::array{like(x), like(x)};
         },
     .kernel = {[](Tensor& out, Tensor& slopes, const Tensor& x, double lower, double upper, Generator* generator) {
-                 cpu::random_slopes(out, slopes, x, lower, upper, chosen(generator));
-               },
-               nullptr},
+      cpu::random_slopes(out, slopes, x, lower, upper, chosen(generator, out));
+    }},
     .saves = "slopes",
     .vjp = [](const Tensors& g, const Tensors& results, const Tensor&, double, double,
               Generator*) { return Grads{g[0] * results[1].detach()}; },

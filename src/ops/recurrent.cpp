@@ -125,12 +125,14 @@ gates: the input's part of the gates for the rows of all steps, (rows, gates * h
     .kernel = {[](Tensor& output, Tensor& h, Tensor& c, Tensor& kept, const Tensor& gates, const Tensor& h0,
                   const Tensor& c0, const Tensor& w_hh, const Tensor& b_hh, Ints sizes, int64_t cell, bool reverse,
                   bool keep) {
-      Tensor none;
-      in_place(copy, h, h0);
-      if (c0.defined()) in_place(copy, c, c0);
-      cpu::recurrence({Cell(cell), sizes, reverse}, contiguous(gates), contiguous(w_hh),
-                      b_hh.defined() ? contiguous(b_hh) : b_hh, output, h, c0.defined() ? c : none, keep ? kept : none);
-    }},
+                 Tensor none;
+                 in_place(copy, h, h0);
+                 if (c0.defined()) in_place(copy, c, c0);
+                 cpu::recurrence({Cell(cell), sizes, reverse}, contiguous(gates), contiguous(w_hh),
+                                 b_hh.defined() ? contiguous(b_hh) : b_hh, output, h, c0.defined() ? c : none,
+                                 keep ? kept : none);
+               },
+               nullptr},
     .saves = "gates, h0, c0, w_hh, b_hh, output, kept",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor& gates, const Tensor& h0, const Tensor& c0,
@@ -162,16 +164,17 @@ OP_DEFINE(recurrence_backward){{
     .kernel = {[](Tensor& dgates, Tensor& dh, Tensor& dc, Tensor& dw, Tensor& db, const Tensor& g, const Tensor& g_h,
                   const Tensor& g_c, const Tensor& output, const Tensor& kept, const Tensor& h0, const Tensor& c0,
                   const Tensor& w_hh, bool need_weight, bool need_bias, Ints sizes, int64_t cell, bool reverse) {
-      const auto begin = [](Tensor& d, const Tensor& last) {
-        last.defined() ? in_place(copy, d, last) : in_place(fill, d, Tensor(0));
-      };
-      begin(dh, g_h);
-      if (c0.defined()) begin(dc, g_c);
-      Tensor none;
-      cpu::recurrence_backward({Cell(cell), sizes, reverse}, g.defined() ? contiguous(g) : g, output, kept,
-                               contiguous(h0), c0.defined() ? contiguous(c0) : c0, contiguous(w_hh), dgates, dh,
-                               c0.defined() ? dc : none, need_weight ? dw : none, need_bias ? db : none);
-    }},
+                 const auto begin = [](Tensor& d, const Tensor& last) {
+                   last.defined() ? in_place(copy, d, last) : in_place(fill, d, Tensor(0));
+                 };
+                 begin(dh, g_h);
+                 if (c0.defined()) begin(dc, g_c);
+                 Tensor none;
+                 cpu::recurrence_backward({Cell(cell), sizes, reverse}, g.defined() ? contiguous(g) : g, output, kept,
+                                          contiguous(h0), c0.defined() ? contiguous(c0) : c0, contiguous(w_hh), dgates,
+                                          dh, c0.defined() ? dc : none, need_weight ? dw : none, need_bias ? db : none);
+               },
+               nullptr},
 }};
 
 /// One layer in one direction.

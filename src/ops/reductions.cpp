@@ -90,7 +90,7 @@ Meta arg_meta(const Tensor& x, OptInt dim, bool keepdim) {
 }
 template <bool kMax>
 void arg_kernel(Tensor& out, const Tensor& x, OptInt dim, bool) {
-  Tensor values = allocate({out.sizes(), x.dtype()});
+  Tensor values = allocate({out.sizes(), x.dtype(), x.device(), {}});
   const Tensor in = dim ? x : contiguous(x);
   cpu::arg_extreme(values, out, in, real_dims(x, dims_of(x, dim)), kMax);
 }
@@ -140,7 +140,7 @@ void median_all(Tensor& out, const Tensor& x) {
     in_place(copy, out, nothing);
     return;
   }
-  Tensor index = allocate({{}, kInt64});
+  Tensor index = allocate({{}, kInt64, x.device(), {}});
   cpu::median(out, index, contiguous(x), x.numel(), kIgnoreNan);
 }
 std::array<Meta, 2> median_dim_meta(const Tensor& x, int64_t dim, bool keepdim) {
@@ -217,8 +217,7 @@ does not grow with the number of elements. The sum of nothing is 0.)",
             [](const Tensor& x, OptDType dtype) {
               return Meta{{}, sum_dtype(x.dtype(), dtype)};
             },
-        .kernel = {[](Tensor& out, const Tensor& x, OptDType) { cpu::sum(out, x, wrap_dims({}, x.dim(), true)); },
-                   nullptr},
+        .kernel = {[](Tensor& out, const Tensor& x, OptDType) { cpu::sum(out, x, wrap_dims({}, x.dim(), true)); }},
         .saves = "self.shape",
         .vjp = [](const Tensor& g, const Tensor&, const Tensor& x, OptDType) { return Grads{expand(g, x.sizes())}; },
         .autocast = on_cuda(Autocast::fp32),
@@ -229,9 +228,8 @@ does not grow with the number of elements. The sum of nothing is 0.)",
         .infer = [](const Tensor& x, OptInts dim, bool keepdim,
                     OptDType dtype) { return reduced_meta(x, dims_of(x, dim), keepdim, sum_dtype(x.dtype(), dtype)); },
         .kernel = {[](Tensor& out, const Tensor& x, OptInts dim, bool, OptDType) {
-                     cpu::sum(out, x, real_dims(x, dims_of(x, dim)));
-                   },
-                   nullptr},
+          cpu::sum(out, x, real_dims(x, dims_of(x, dim)));
+        }},
         .saves = "self.shape",
         .vjp = [](const Tensor& g, const Tensor&, const Tensor& x, OptInts dim, bool keepdim,
                   OptDType) { return Grads{spread(g, x, dims_of(x, dim), keepdim)}; },
@@ -270,9 +268,8 @@ OP_DEFINE(nansum){{
           return reduced_meta(x, dims_of(x, dim), keepdim, sum_dtype(x.dtype(), dtype));
         },
     .kernel = {[](Tensor& out, const Tensor& x, OptInts dim, bool, OptDType) {
-                 cpu::nansum(out, x, real_dims(x, dims_of(x, dim)));
-               },
-               nullptr},
+      cpu::nansum(out, x, real_dims(x, dims_of(x, dim)));
+    }},
     .saves = "self",
     .vjp = [](const Tensor& g, const Tensor&, const Tensor& x, OptInts dim, bool keepdim,
               OptDType) { return Grads{masked(spread(g, x, dims_of(x, dim), keepdim), ne(x, x), 0)}; },
@@ -287,8 +284,7 @@ NaN for no elements. NotImplementedError for integers without a ``dtype``.)",
             [](const Tensor& x, OptDType dtype) {
               return Meta{{}, mean_dtype(x, dtype)};
             },
-        .kernel = {[](Tensor& out, const Tensor& x, OptDType) { cpu::mean(out, x, wrap_dims({}, x.dim(), true)); },
-                   nullptr},
+        .kernel = {[](Tensor& out, const Tensor& x, OptDType) { cpu::mean(out, x, wrap_dims({}, x.dim(), true)); }},
         .saves = "self.shape",
         .vjp = [](const Tensor& g, const Tensor&, const Tensor& x,
                   OptDType) { return Grads{expand(g / double(x.numel()), x.sizes())}; },
@@ -299,9 +295,8 @@ NaN for no elements. NotImplementedError for integers without a ``dtype``.)",
         .infer = [](const Tensor& x, OptInts dim, bool keepdim,
                     OptDType dtype) { return reduced_meta(x, dims_of(x, dim), keepdim, mean_dtype(x, dtype)); },
         .kernel = {[](Tensor& out, const Tensor& x, OptInts dim, bool, OptDType) {
-                     cpu::mean(out, x, real_dims(x, dims_of(x, dim)));
-                   },
-                   nullptr},
+          cpu::mean(out, x, real_dims(x, dims_of(x, dim)));
+        }},
         .saves = "self.shape",
         .vjp =
             [](const Tensor& g, const Tensor&, const Tensor& x, OptInts dim, bool keepdim, OptDType) {
@@ -340,8 +335,7 @@ OP_DEFINE(prod){
             [](const Tensor& x, OptDType dtype) {
               return Meta{{}, sum_dtype(x.dtype(), dtype)};
             },
-        .kernel = {[](Tensor& out, const Tensor& x, OptDType) { cpu::prod(out, x, wrap_dims({}, x.dim(), true)); },
-                   nullptr},
+        .kernel = {[](Tensor& out, const Tensor& x, OptDType) { cpu::prod(out, x, wrap_dims({}, x.dim(), true)); }},
         .saves = "self",
         .vjp =
             [](const Tensor& g, const Tensor&, const Tensor& x, OptDType) {
@@ -358,9 +352,8 @@ OP_DEFINE(prod){
               return reduced_meta(x, dims_of(x, OptInt(dim)), keepdim, sum_dtype(x.dtype(), dtype));
             },
         .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, bool, OptDType) {
-                     cpu::prod(out, x, real_dims(x, dims_of(x, OptInt(dim))));
-                   },
-                   nullptr},
+          cpu::prod(out, x, real_dims(x, dims_of(x, OptInt(dim))));
+        }},
         .saves = "self",
         .vjp =
             [](const Tensor& g, const Tensor&, const Tensor& x, int64_t dim, bool keepdim, OptDType) {
@@ -376,7 +369,7 @@ OP_DEFINE(max){
     {
         .doc = R"(The largest element, NaN if there is one. Its gradient is shared evenly among equal elements.)",
         .infer = extreme_all_meta<true>,
-        .kernel = {[](Tensor& out, const Tensor& x) { cpu::amax(out, x, wrap_dims({}, x.dim(), true)); }, nullptr},
+        .kernel = {[](Tensor& out, const Tensor& x) { cpu::amax(out, x, wrap_dims({}, x.dim(), true)); }},
         .saves = "self, result",
         .vjp =
             [](const Tensor& g, const Tensor& result, const Tensor& x) {
@@ -393,9 +386,8 @@ OP_DEFINE(max){
 NaN counts as larger than all. Returns (values, indices). IndexError where ``dim`` has no elements.)",
         .infer = extreme_dim_meta<true>,
         .kernel = {[](Tensor& values, Tensor& indices, const Tensor& x, int64_t dim, bool) {
-                     cpu::arg_extreme(values, indices, x, real_dims(x, dims_of(x, OptInt(dim))), true);
-                   },
-                   nullptr},
+          cpu::arg_extreme(values, indices, x, real_dims(x, dims_of(x, OptInt(dim))), true);
+        }},
         .saves = "self.shape, indices",
         .vjp = picked_vjp,
     }};
@@ -404,7 +396,7 @@ OP_DEFINE(min){
     {
         .doc = R"(The smallest element, NaN if there is one. Its gradient is shared evenly among equal elements.)",
         .infer = extreme_all_meta<false>,
-        .kernel = {[](Tensor& out, const Tensor& x) { cpu::amin(out, x, wrap_dims({}, x.dim(), true)); }, nullptr},
+        .kernel = {[](Tensor& out, const Tensor& x) { cpu::amin(out, x, wrap_dims({}, x.dim(), true)); }},
         .saves = "self, result",
         .vjp =
             [](const Tensor& g, const Tensor& result, const Tensor& x) {
@@ -421,9 +413,8 @@ OP_DEFINE(min){
 NaN counts as smaller than all. Returns (values, indices). IndexError where ``dim`` has no elements.)",
         .infer = extreme_dim_meta<false>,
         .kernel = {[](Tensor& values, Tensor& indices, const Tensor& x, int64_t dim, bool) {
-                     cpu::arg_extreme(values, indices, x, real_dims(x, dims_of(x, OptInt(dim))), false);
-                   },
-                   nullptr},
+          cpu::arg_extreme(values, indices, x, real_dims(x, dims_of(x, OptInt(dim))), false);
+        }},
         .saves = "self.shape, indices",
         .vjp = picked_vjp,
     }};
@@ -434,9 +425,8 @@ OP_DEFINE(amax){{
 Where several elements are equal, the gradient is shared evenly among them (max(dim) gives it to one).)",
     .infer = amax_meta<true>,
     .kernel = {[](Tensor& out, const Tensor& x, Ints dim, bool) {
-                 cpu::amax(out, x, real_dims(x, dims_of(x, OptInts(dim))));
-               },
-               nullptr},
+      cpu::amax(out, x, real_dims(x, dims_of(x, OptInts(dim))));
+    }},
     .saves = "self, result",
     .vjp = [](const Tensor& g, const Tensor& result, const Tensor& x, Ints dim,
               bool keepdim) { return Grads{extreme_backward(g, result, x, dims_of(x, OptInts(dim)), keepdim)}; },
@@ -449,9 +439,8 @@ OP_DEFINE(amin){{
 Where several elements are equal, the gradient is shared evenly among them (min(dim) gives it to one).)",
     .infer = amax_meta<false>,
     .kernel = {[](Tensor& out, const Tensor& x, Ints dim, bool) {
-                 cpu::amin(out, x, real_dims(x, dims_of(x, OptInts(dim))));
-               },
-               nullptr},
+      cpu::amin(out, x, real_dims(x, dims_of(x, OptInts(dim))));
+    }},
     .saves = "self, result",
     .vjp = [](const Tensor& g, const Tensor& result, const Tensor& x, Ints dim,
               bool keepdim) { return Grads{extreme_backward(g, result, x, dims_of(x, OptInts(dim)), keepdim)}; },
@@ -477,7 +466,7 @@ OP_DEFINE(argmax){{
 
 NaN counts as larger than all. Not for complex and bool.)",
     .infer = arg_meta<true>,
-    .kernel = {arg_kernel<true>, nullptr},
+    .kernel = {arg_kernel<true>},
     .onnx = "ArgMax(self, axis=dim, keepdims=keepdim)",
 }};
 
@@ -486,7 +475,7 @@ OP_DEFINE(argmin){{
 
 NaN counts as smaller than all. Not for complex and bool.)",
     .infer = arg_meta<false>,
-    .kernel = {arg_kernel<false>, nullptr},
+    .kernel = {arg_kernel<false>},
     .onnx = "ArgMin(self, axis=dim, keepdims=keepdim)",
 }};
 
@@ -497,16 +486,15 @@ OP_DEFINE(all){
             [](const Tensor& x) {
               return Meta{{}, truth_dtype(x)};
             },
-        .kernel = {[](Tensor& out, const Tensor& x) { cpu::all(out, x, wrap_dims({}, x.dim(), true)); }, nullptr},
+        .kernel = {[](Tensor& out, const Tensor& x) { cpu::all(out, x, wrap_dims({}, x.dim(), true)); }},
     },
     {
         .doc = R"(Whether all elements over the named dimensions are non-zero.)",
         .infer = [](const Tensor& x, OptInts dim,
                     bool keepdim) { return reduced_meta(x, dims_of(x, dim), keepdim, truth_dtype(x)); },
         .kernel = {[](Tensor& out, const Tensor& x, OptInts dim, bool) {
-                     cpu::all(out, x, real_dims(x, dims_of(x, dim)));
-                   },
-                   nullptr},
+          cpu::all(out, x, real_dims(x, dims_of(x, dim)));
+        }},
     }};
 
 OP_DEFINE(any){
@@ -516,25 +504,23 @@ OP_DEFINE(any){
             [](const Tensor& x) {
               return Meta{{}, truth_dtype(x)};
             },
-        .kernel = {[](Tensor& out, const Tensor& x) { cpu::any(out, x, wrap_dims({}, x.dim(), true)); }, nullptr},
+        .kernel = {[](Tensor& out, const Tensor& x) { cpu::any(out, x, wrap_dims({}, x.dim(), true)); }},
     },
     {
         .doc = R"(Whether any element over the named dimensions is non-zero.)",
         .infer = [](const Tensor& x, OptInts dim,
                     bool keepdim) { return reduced_meta(x, dims_of(x, dim), keepdim, truth_dtype(x)); },
         .kernel = {[](Tensor& out, const Tensor& x, OptInts dim, bool) {
-                     cpu::any(out, x, real_dims(x, dims_of(x, dim)));
-                   },
-                   nullptr},
+          cpu::any(out, x, real_dims(x, dims_of(x, dim)));
+        }},
     }};
 
 OP_DEFINE(count_nonzero){{
     .doc = R"(How many elements over the named dimensions (all if none are named) are not zero, as int64.)",
     .infer = [](const Tensor& x, OptInts dim) { return reduced_meta(x, dims_of(x, dim), false, kInt64); },
     .kernel = {[](Tensor& out, const Tensor& x, OptInts dim) {
-                 cpu::count_nonzero(out, x, real_dims(x, dims_of(x, dim)));
-               },
-               nullptr},
+      cpu::count_nonzero(out, x, real_dims(x, dims_of(x, dim)));
+    }},
 }};
 
 OP_DEFINE(var_mean_of){{
@@ -545,9 +531,8 @@ OP_DEFINE(var_mean_of){{
           return std::array<Meta, 2>{meta, meta};
         },
     .kernel = {[](Tensor& variance, Tensor& m, const Tensor& x, OptInts dim, double correction, bool, bool root) {
-                 cpu::var_mean(variance, m, x, real_dims(x, dims_of(x, dim)), correction, root);
-               },
-               nullptr},
+      cpu::var_mean(variance, m, x, real_dims(x, dims_of(x, dim)), correction, root);
+    }},
     .saves = "self, variance, mean",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor& x, OptInts dim, double correction, bool keepdim,
@@ -647,9 +632,8 @@ OP_DEFINE(vector_norm){{
     .infer = [](const Tensor& x, double, OptInts dim,
                 bool keepdim) { return reduced_meta(x, dims_of(x, dim), keepdim, x.dtype()); },
     .kernel = {[](Tensor& out, const Tensor& x, double ord, OptInts dim, bool) {
-                 cpu::vector_norm(out, x, ord, real_dims(x, dims_of(x, dim)));
-               },
-               nullptr},
+      cpu::vector_norm(out, x, ord, real_dims(x, dims_of(x, dim)));
+    }},
     .saves = "self, result",
     .vjp =
         [](const Tensor& grad, const Tensor& result, const Tensor& x, double p, OptInts dim, bool keepdim) {
@@ -762,7 +746,7 @@ OP_DEFINE(renorm){{
 OP_DEFINE(median){{
                       .doc = R"(The median of all elements, the lower of the two middle ones; NaN if there is one.)",
                       .infer = median_meta,
-                      .kernel = {median_all<false>, nullptr},
+                      .kernel = {median_all<false>},
                       .saves = "self, result",
                       .vjp =
                           [](const Tensor& g, const Tensor& result, const Tensor& x) {
@@ -773,7 +757,7 @@ OP_DEFINE(median){{
                   {
                       .doc = R"(The median along ``dim``, the lower of the two middle elements, and its index.)",
                       .infer = median_dim_meta,
-                      .kernel = {median_dim<false>, nullptr},
+                      .kernel = {median_dim<false>},
                       .saves = "self.shape, indices",
                       .vjp = picked_vjp,
                       .out_apart = true,
@@ -782,7 +766,7 @@ OP_DEFINE(median){{
 OP_DEFINE(nanmedian){{
                          .doc = R"(The lower median of all elements that are not NaN.)",
                          .infer = median_meta,
-                         .kernel = {median_all<true>, nullptr},
+                         .kernel = {median_all<true>},
                          .saves = "self, result",
                          .vjp =
                              [](const Tensor& g, const Tensor& result, const Tensor& x) {
@@ -793,7 +777,7 @@ OP_DEFINE(nanmedian){{
                      {
                          .doc = R"(The lower median along ``dim`` of the elements that are not NaN, and its index.)",
                          .infer = median_dim_meta,
-                         .kernel = {median_dim<true>, nullptr},
+                         .kernel = {median_dim<true>},
                          .saves = "self.shape, indices",
                          .vjp = picked_vjp,
                          .out_apart = true,
@@ -803,9 +787,8 @@ OP_DEFINE(mode){{
     .doc = R"(The most frequent value along ``dim``, the smallest if there are several, and the last index of it.)",
     .infer = [](const Tensor& x, int64_t dim, bool keepdim) { return selection_meta(x, dim, keepdim, "mode"); },
     .kernel = {[](Tensor& values, Tensor& indices, const Tensor& x, int64_t dim, bool) {
-                 cpu::mode(values, indices, rows_along(x, dim), row_length(x, dim));
-               },
-               nullptr},
+      cpu::mode(values, indices, rows_along(x, dim), row_length(x, dim));
+    }},
     .saves = "self.shape, indices",
     .vjp = picked_vjp,
 }};
@@ -820,9 +803,8 @@ OP_DEFINE(kthvalue){{
           return metas;
         },
     .kernel = {[](Tensor& values, Tensor& indices, const Tensor& x, int64_t k, int64_t dim, bool) {
-                 cpu::kthvalue(values, indices, rows_along(x, dim), row_length(x, dim), k);
-               },
-               nullptr},
+      cpu::kthvalue(values, indices, rows_along(x, dim), row_length(x, dim), k);
+    }},
     .saves = "self.shape, indices",
     .vjp = [](const Tensors& g, const Tensors& results, const Tensor& x, int64_t, int64_t dim,
               bool keepdim) { return picked_vjp(g, results, x, dim, keepdim); },
@@ -921,17 +903,15 @@ Elements outside, and NaN, are not counted; the last bin is closed. With min = m
           return Meta{{bins}, x.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& x, int64_t, Scalar min, Scalar max) {
-                 double low = min.to_double(), high = max.to_double();
-                 if (low == high && x.numel() > 0) {
-                   low = rush::amin(x).item<double>();
-                   high = rush::amax(x).item<double>();
-                 }
-                 check(std::isfinite(low) && std::isfinite(high), "torch.histc: range of [", low, ", ", high,
-                       "] is not finite");
-                 if (low == high) low -= 1, high += 1;
-                 cpu::histc(out, contiguous(x), low, high);
-               },
-               nullptr},
+      double low = min.to_double(), high = max.to_double();
+      if (low == high && x.numel() > 0) {
+        low = rush::amin(x).item<double>();
+        high = rush::amax(x).item<double>();
+      }
+      check(std::isfinite(low) && std::isfinite(high), "torch.histc: range of [", low, ", ", high, "] is not finite");
+      if (low == high) low -= 1, high += 1;
+      cpu::histc(out, contiguous(x), low, high);
+    }},
 }};
 
 OP_DEFINE(bincount){{
@@ -941,7 +921,6 @@ OP_DEFINE(bincount){{
 With ``weights`` of the same size their sums, in float32 for float32 and else in float64.)",
     .composite =
         [](const Tensor& x, const Tensor& weights, int64_t minlength) {
-          check<NotImplementedError>(x.is_cpu(), "has no kernel on device ", x.device());
           check(minlength >= 0, "minlength should be >= 0");
           check(x.dim() == 1 && is_integral(x.dtype()) && x.dtype() != kBool,
                 "bincount only supports 1-d non-negative integral inputs.");
@@ -954,11 +933,11 @@ With ``weights`` of the same size their sums, in float32 for float32 and else in
           const int64_t n = std::max(top + 1, minlength);
           const Tensor in = contiguous(cast(x, kInt64));
           if (!weights.defined()) {
-            Tensor out = allocate({{n}, kInt64});
+            Tensor out = allocate({{n}, kInt64, x.device(), {}});
             cpu::bincount(out, in, weights);
             return out;
           }
-          Tensor out = allocate({{n}, kFloat64});
+          Tensor out = allocate({{n}, kFloat64, x.device(), {}});
           cpu::bincount(out, in, contiguous(cast(weights, kFloat64)));
           return weights.dtype() == kFloat32 ? cast(out, kFloat32) : out;
         },
@@ -981,7 +960,7 @@ NaN is close to NaN only where ``equal_nan``. RuntimeError where the dtypes diff
           check(atol >= 0, "atol must be greater than or equal to zero, but got ", atol);
           return compare_meta(x, y);
         },
-    .kernel = {cpu::isclose, nullptr},
+    .kernel = {cpu::isclose},
 }};
 
 OP_DEFINE(allclose){{

@@ -78,8 +78,9 @@ Tensor integral(const Tensor& y, const Step& step, int64_t dim) {
 OP_DEFINE(cumsum){{
     .doc = R"(Running sums along ``dim``; integers sum as int64, ``dtype`` converts the elements first.)",
     .infer = scan_meta,
-    .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, OptDType) { cpu::cumsum(out, x, wrap_dim(dim, x.dim())); },
-               nullptr},
+    .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, OptDType) {
+      cpu::cumsum(out, x, wrap_dim(dim, x.dim()));
+    }},
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&, int64_t dim,
               OptDType) { return Grads{reverse_cumsum(g, dim)}; },
     .in_place = true,
@@ -91,9 +92,8 @@ OP_DEFINE(cumprod){{
     .doc = R"(Running products along ``dim``; integers multiply as int64, ``dtype`` converts the elements first.)",
     .infer = scan_meta,
     .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, OptDType) {
-                 cpu::cumprod(out, x, wrap_dim(dim, x.dim()));
-               },
-               nullptr},
+      cpu::cumprod(out, x, wrap_dim(dim, x.dim()));
+    }},
     .saves = "self, result",
     .vjp =
         [](const Tensor& g, const Tensor& result, const Tensor& x, int64_t dim, OptDType) {
@@ -111,9 +111,8 @@ OP_DEFINE(cummax){{
     .doc = R"(The largest element so far along ``dim`` and the last index where it was met. NaN, once met, stays.)",
     .infer = cum_extreme_meta,
     .kernel = {[](Tensor& values, Tensor& indices, const Tensor& x, int64_t dim) {
-                 cpu::cum_extreme(values, indices, x, wrap_dim(dim, x.dim()), true);
-               },
-               nullptr},
+      cpu::cum_extreme(values, indices, x, wrap_dim(dim, x.dim()), true);
+    }},
     .saves = "self.shape, indices",
     .vjp = cum_extreme_vjp,
 }};
@@ -122,9 +121,8 @@ OP_DEFINE(cummin){{
     .doc = R"(The smallest element so far along ``dim`` and the last index where it was met. NaN, once met, stays.)",
     .infer = cum_extreme_meta,
     .kernel = {[](Tensor& values, Tensor& indices, const Tensor& x, int64_t dim) {
-                 cpu::cum_extreme(values, indices, x, wrap_dim(dim, x.dim()), false);
-               },
-               nullptr},
+      cpu::cum_extreme(values, indices, x, wrap_dim(dim, x.dim()), false);
+    }},
     .saves = "self.shape, indices",
     .vjp = cum_extreme_vjp,
 }};
@@ -138,8 +136,7 @@ OP_DEFINE(logcumsumexp){{
           wrap_dim(dim, x.dim());
           return Meta{x.sizes(), x.dtype()};
         },
-    .kernel = {[](Tensor& out, const Tensor& x, int64_t dim) { cpu::logcumsumexp(out, x, wrap_dim(dim, x.dim())); },
-               nullptr},
+    .kernel = {[](Tensor& out, const Tensor& x, int64_t dim) { cpu::logcumsumexp(out, x, wrap_dim(dim, x.dim())); }},
     .saves = "self, result",
     .vjp =
         [](const Tensor& g, const Tensor& result, const Tensor& x, int64_t dim) {

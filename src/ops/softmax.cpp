@@ -45,9 +45,8 @@ OP_DEFINE(softmax_of){{
     .doc = R"(softmax of floating x; float32 from a half type where ``half_to_float``.)",
     .infer = softmax_meta,
     .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, bool) {
-                 cpu::softmax(out, x, wrap_dim(dim, x.dim()), false);
-               },
-               nullptr},
+      cpu::softmax(out, x, wrap_dim(dim, x.dim()), false);
+    }},
     .saves = "self.shape, result",
     .vjp = [](const Tensor& g, const Tensor& y, const Tensor& x, int64_t dim,
               bool) { return Grads{softmax_backward_data(g, y, dim, x.dtype())}; },
@@ -58,9 +57,8 @@ OP_DEFINE(log_softmax_of){{
     .doc = R"(log_softmax of floating x; float32 from a half type where ``half_to_float``.)",
     .infer = softmax_meta,
     .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, bool) {
-                 cpu::softmax(out, x, wrap_dim(dim, x.dim()), true);
-               },
-               nullptr},
+      cpu::softmax(out, x, wrap_dim(dim, x.dim()), true);
+    }},
     .saves = "self.shape, result",
     .vjp = [](const Tensor& g, const Tensor& y, const Tensor& x, int64_t dim,
               bool) { return Grads{log_softmax_backward_data(g, y, dim, x.dtype())}; },
@@ -71,9 +69,8 @@ OP_DEFINE(softmax_backward_data){{
     .doc = R"(The gradient at softmax's argument: ``(g - sum(g * y, dim)) * y`` for its result y.)",
     .infer = softmax_backward_meta,
     .kernel = {[](Tensor& out, const Tensor& g, const Tensor& y, int64_t dim, DType) {
-                 cpu::softmax_backward(out, g, y, wrap_dim(dim, y.dim()), false);
-               },
-               nullptr},
+      cpu::softmax_backward(out, g, y, wrap_dim(dim, y.dim()), false);
+    }},
     .saves = "grad_output, output",
     .vjp =
         [](const Tensor& gg, const Tensor&, const Tensor& g, const Tensor& y, int64_t dim, DType) {
@@ -86,9 +83,8 @@ OP_DEFINE(log_softmax_backward_data){{
     .doc = R"(The gradient at log_softmax's argument: ``g - exp(y) * sum(g, dim)`` for its result y.)",
     .infer = softmax_backward_meta,
     .kernel = {[](Tensor& out, const Tensor& g, const Tensor& y, int64_t dim, DType) {
-                 cpu::softmax_backward(out, g, y, wrap_dim(dim, y.dim()), true);
-               },
-               nullptr},
+      cpu::softmax_backward(out, g, y, wrap_dim(dim, y.dim()), true);
+    }},
     .saves = "grad_output, output",
     .vjp =
         [](const Tensor& gg, const Tensor&, const Tensor& g, const Tensor& y, int64_t dim, DType) {

@@ -31,7 +31,8 @@ Grads picked_gradient(const Tensor& g, const Tensor& x, int64_t dim, const Tenso
 struct Groups {
   std::vector<int64_t> first, group_of, sizes;
 };
-Groups group_rows(const Tensor& rows, const std::vector<int64_t>& order) {
+Groups group_rows(const Tensor& given, const std::vector<int64_t>& order) {
+  const Tensor rows = to(given, kCPU);
   Groups g;
   g.group_of.resize(order.size());
   for (size_t i = 0; i < order.size(); ++i) {
@@ -45,17 +46,19 @@ Groups group_rows(const Tensor& rows, const std::vector<int64_t>& order) {
   return g;
 }
 
-Tensor list_of(const std::vector<int64_t>& values, Ints sizes) {
+Tensor list_of(const std::vector<int64_t>& values, Ints sizes, Device device) {
   Tensor t = empty(sizes, kInt64);
   std::copy(values.begin(), values.end(), t.data<int64_t>());
-  return t;
+  return to(t, device);
 }
 
 std::array<Tensor, 3> grouped(const Tensor& x, int64_t dim, const Groups& g, Ints inverse_sizes, bool inverse,
                               bool counts) {
-  const Tensor first = list_of(g.first, {int64_t(g.first.size())});
-  return {index_select(x.detach(), dim, first), inverse ? list_of(g.group_of, inverse_sizes) : empty({0}, kInt64),
-          counts ? list_of(g.sizes, {int64_t(g.sizes.size())}) : empty({0}, kInt64)};
+  const Device device = x.device();
+  const Tensor first = list_of(g.first, {int64_t(g.first.size())}, device);
+  return {index_select(x.detach(), dim, first),
+          inverse ? list_of(g.group_of, inverse_sizes, device) : empty({0}, kInt64, {}, device),
+          counts ? list_of(g.sizes, {int64_t(g.sizes.size())}, device) : empty({0}, kInt64, {}, device)};
 }
 
 void check_unique(const Tensor& x) {
@@ -89,7 +92,7 @@ than any number; equal elements keep their order.
 
 Errors: TypeError for complex dtypes.)",
         .infer = [](const Tensor& x, int64_t dim, bool) { return sort_meta(x, dim); },
-        .kernel = {run_sort, nullptr},
+        .kernel = {run_sort},
         .saves = "self.shape, indices",
         .vjp = [](const Tensors& grads, const Tensors& results, const Tensor& x, int64_t dim,
                   bool) { return picked_gradient(grads[0], x, dim, results[1]); },
@@ -98,9 +101,8 @@ Errors: TypeError for complex dtypes.)",
         .doc = R"(The same; ``stable`` is always so.)",
         .infer = [](const Tensor& x, OptBool, int64_t dim, bool) { return sort_meta(x, dim); },
         .kernel = {[](Tensor& values, Tensor& indices, const Tensor& x, OptBool, int64_t dim, bool descending) {
-                     run_sort(values, indices, x, dim, descending);
-                   },
-                   nullptr},
+          run_sort(values, indices, x, dim, descending);
+        }},
         .saves = "self.shape, indices",
         .vjp = [](const Tensors& grads, const Tensors& results, const Tensor& x, OptBool, int64_t dim,
                   bool) { return picked_gradient(grads[0], x, dim, results[1]); },
@@ -140,9 +142,8 @@ Errors: RuntimeError where k is outside 0 .. the dimension's size.)",
           return metas;
         },
     .kernel = {[](Tensor& values, Tensor& indices, const Tensor& x, int64_t k, int64_t dim, bool largest, bool sorted) {
-                 cpu::topk(values, indices, x, k, wrap_dim(dim, x.dim()), largest, sorted);
-               },
-               nullptr},
+      cpu::topk(values, indices, x, k, wrap_dim(dim, x.dim()), largest, sorted);
+    }},
     .saves = "self.shape, indices",
     .vjp = [](const Tensors& grads, const Tensors& results, const Tensor& x, int64_t, int64_t dim, bool,
               bool) { return picked_gradient(grads[0], x, dim, results[1]); },
@@ -155,7 +156,8 @@ OP_DEFINE(unique2){{
     .composite =
         [](const Tensor& x, bool, bool return_inverse, bool return_counts) {
           check_unique(x);
-          const auto [values, places] = sort(reshape(x.detach(), {-1}));
+          const auto [values, order] = sort(reshape(x.detach(), {-1}));
+          const Tensor places = to(order, kCPU);
           const Tensor rows = reshape(values, {-1, 1});
           Groups g = group_rows(rows, in_place_order(values.numel()));
           if (return_inverse) {
@@ -175,7 +177,7 @@ OP_DEFINE(unique_dim){{
           const int64_t d = wrap_dim(dim, x.dim());
           const Tensor wide = x.dim() ? x : reshape(x, {1});
           const Tensor rows = slices(wide, d);
-          return grouped(wide, d, group_rows(rows, cpu::sorted_rows(rows)), {rows.sizes()[0]}, return_inverse,
+          return grouped(wide, d, group_rows(rows, cpu::sorted_rows(to(rows, kCPU))), {rows.sizes()[0]}, return_inverse,
                          return_counts);
         },
 }};
@@ -211,7 +213,7 @@ Tensor points_of(const Tensor& x) {
                              "'");
   check(x.dim() >= 2, "torch.histogramdd: input tensor should have at least 2 dimensions, but got ", x.dim());
   const int64_t d = x.sizes().back();
-  return reshape(contiguous(cast(x.detach(), kFloat64)), {d ? x.numel() / d : 0, d});
+  return reshape(contiguous(to(x.detach(), kCPU, kFloat64)), {d ? x.numel() / d : 0, d});
 }
 
 /// Equal bins from the least to the greatest element of each dimension, or over `range`, a pair for each.
@@ -245,7 +247,7 @@ std::vector<Tensor> equal_bins(const Tensor& x, Ints bins, const Range& range) {
       low -= 0.5;
       high += 0.5;
     }
-    edges.push_back(linspace(Scalar(low), Scalar(high), bins[size_t(d)] + 1, x.dtype()));
+    edges.push_back(linspace(Scalar(low), Scalar(high), bins[size_t(d)] + 1, x.dtype(), {}, x.device()));
   }
   return edges;
 }
@@ -266,7 +268,7 @@ Tensor count_bins(const Tensor& x, Tensors edges, const Tensor& weight, bool den
           "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with ", "dtype ",
           scalar_name(x.dtype()), " and bins with dtype ", scalar_name(e.dtype()));
     sizes.push_back(e.numel() - 1);
-    borders.push_back(contiguous(cast(e.detach(), kFloat64)));
+    borders.push_back(contiguous(to(e.detach(), kCPU, kFloat64)));
   }
   Tensor weights;
   if (weight.defined()) {
@@ -277,7 +279,7 @@ Tensor count_bins(const Tensor& x, Tensors edges, const Tensor& weight, bool den
           "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the "
           "same dtype, but got ",
           scalar_name(x.dtype()), " and ", scalar_name(weight.dtype()));
-    weights = contiguous(cast(weight.detach(), kFloat64));
+    weights = contiguous(to(weight.detach(), kCPU, kFloat64));
   }
   Tensor hist = zeros(sizes, kFloat64);
   double total = 0;
@@ -305,7 +307,7 @@ Tensor count_bins(const Tensor& x, Tensors edges, const Tensor& weight, bool den
       hist = hist / reshape(narrow(b, 0, 1, sizes[size_t(d)]) - narrow(b, 0, 0, sizes[size_t(d)]), shape);
     }
   }
-  return cast(hist, x.dtype());
+  return to(hist, x.device(), x.dtype());
 }
 
 std::array<Tensor, 2> histogram_of(const Tensor& x, const Tensor& edges, const Tensor& weight, bool density) {

@@ -79,7 +79,7 @@ Errors: RuntimeError where it would reach outside the storage.)",
             Tensor window = as_strided(memory, size, stride, start);
             in_place(copy, window, g);
           } else {
-            Tensor places = as_strided(arange(memory.numel(), kInt64), size, stride, start);
+            Tensor places = as_strided(arange(memory.numel(), kInt64, {}, g.device()), size, stride, start);
             memory = index_add(memory, 0, reshape(places, {-1}), reshape(g, {-1}));
           }
           return Grads{as_strided(memory, x.sizes(), x.strides(), own_start)};

@@ -87,8 +87,7 @@ OP_DEFINE(resample){{
     .kernel = {[](Tensor& out, const Tensor& x, Ints, std::span<const double> scales, std::string_view mode, bool align,
                   bool antialias) {
                  if (out.numel()) cpu::resample(out, x, {mode, align, antialias, scales});
-               },
-               nullptr},
+               }},
     .saves = "input.shape",
     .vjp = [](const Tensor& g, const Tensor&, const Tensor& x, Ints, std::span<const double> scales,
               std::string_view mode, bool align,
@@ -104,8 +103,7 @@ OP_DEFINE(resample_backward){{
     .kernel = {[](Tensor& out, const Tensor& g, Ints, std::span<const double> scales, std::string_view mode, bool align,
                   bool antialias) {
                  if (out.numel()) cpu::resample_backward(out, g, {mode, align, antialias, scales});
-               },
-               nullptr},
+               }},
     .saves = "grad.shape",
     .vjp = [](const Tensor& gg, const Tensor&, const Tensor& g, Ints, std::span<const double> scales,
               std::string_view mode, bool align,
@@ -146,8 +144,7 @@ OP_DEFINE(grid_sampler){{
         },
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& grid, int64_t mode, int64_t padding, bool align) {
                  if (out.numel()) cpu::grid_sample(out, x, grid, sampling(mode, padding, align));
-               },
-               nullptr},
+               }},
     .saves = "input, grid",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& x, const Tensor& grid, int64_t mode, int64_t padding,
@@ -178,8 +175,7 @@ OP_DEFINE(grid_sampler_backward){{
         },
     .kernel = {[](Tensor& gx, Tensor& gg, const Tensor& g, const Tensor& x, const Tensor& grid, int64_t mode,
                   int64_t padding,
-                  bool align) { cpu::grid_sample_backward(gx, gg, g, x, grid, sampling(mode, padding, align)); },
-               nullptr},
+                  bool align) { cpu::grid_sample_backward(gx, gg, g, x, grid, sampling(mode, padding, align)); }},
 }};
 
 OP_DEFINE(affine_grid){{

@@ -6,17 +6,19 @@
 
 #include "kernels/cpu/optim.h"
 #include "kernels/cpu/pointwise.h"
+#include "kernels/cuda/optim.h"
 
 namespace rush::optim {
 namespace {
 
-bool suits(const Tensor& t) { return t.is_cpu() && t.is_floating_point(); }
+bool suits(const Tensor& t) { return !t.is_meta() && t.is_floating_point(); }
 
 /// Whether the kernels can take these; throws Error for a list of another length or a tensor of another size.
 bool suits(Tensors params, Tensors others, const char* name) {
   check(others.size() == params.size(), "got ", params.size(), " params and ", others.size(), " ", name);
   for (size_t i = 0; i < params.size(); ++i) {
-    if (!suits(others[i]) || others[i].dtype() != params[i].dtype()) return false;
+    if (!suits(others[i]) || others[i].dtype() != params[i].dtype() || others[i].device() != params[0].device())
+      return false;
     check(others[i].sizes() == params[i].sizes(), name, "[", i, "] of shape ", others[i].sizes(),
           " does not match its parameter of shape ", params[i].sizes());
   }
@@ -32,7 +34,7 @@ class Flat {
     const bool dense = is_dense(param.sizes(), param.strides());
     const Dims strides = dense ? param.strides() : contiguous_strides(param.sizes());
     if (t.strides() == strides) return t.data_ptr();
-    Tensor copy = allocate({.sizes = t.sizes(), .dtype = t.dtype(), .strides = strides});
+    Tensor copy = allocate({.sizes = t.sizes(), .dtype = t.dtype(), .device = t.device(), .strides = strides});
     cpu::copy(copy, t);
     copies_.push_back(copy);
     return copy.data_ptr();
@@ -69,7 +71,9 @@ bool sgd_step(Tensors params, Tensors grads, Tensors momentum_buffers, const Sgd
     tensors.push_back(
         {p.dtype(), p.numel(), flat.write(p, p), flat.read(p, grads[i]), flat.write_any(p, momentum_buffers, i)});
   }
-  cpu::sgd_step(tensors, {o.lr, o.momentum, o.dampening, o.weight_decay, o.nesterov, o.maximize});
+  if (params.empty()) return true;
+  const cpu::SgdOptions options{o.lr, o.momentum, o.dampening, o.weight_decay, o.nesterov, o.maximize};
+  params[0].is_cpu() ? cpu::sgd_step(tensors, options) : cuda::sgd_step(params[0].device(), tensors, options);
   flat.finish();
   return true;
 }
@@ -93,7 +97,9 @@ bool adam_step(Tensors params, Tensors grads, Tensors exp_avgs, Tensors exp_avg_
     tensors.push_back({p.dtype(), p.numel(), flat.write(p, p), flat.read(p, grads[i]), flat.write(p, exp_avgs[i]),
                        flat.write(p, exp_avg_sqs[i]), flat.write_any(p, max_exp_avg_sqs, i), step});
   }
-  cpu::adam_step(tensors, {o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.maximize, o.decoupled});
+  if (params.empty()) return true;
+  const cpu::AdamOptions options{o.lr, o.beta1, o.beta2, o.eps, o.weight_decay, o.maximize, o.decoupled};
+  params[0].is_cpu() ? cpu::adam_step(tensors, options) : cuda::adam_step(params[0].device(), tensors, options);
   flat.finish();
   return true;
 }

@@ -11,7 +11,7 @@ struct SgdStep {
   bool nesterov = false, maximize = false;
 };
 /// A step of gradient descent. `momentum_buffers` is empty without momentum; a buffer starts as the first gradient,
-/// which is the caller's affair. Returns false, having touched nothing, unless all tensors are floating and on the CPU.
+/// which is the caller's affair. Returns false, having touched nothing, unless all tensors are floating and on one device.
 bool sgd_step(Tensors params, Tensors grads, Tensors momentum_buffers, const SgdStep& options);
 
 struct AdamStep {
@@ -19,8 +19,8 @@ struct AdamStep {
   bool maximize = false, decoupled = false;  // decoupled: AdamW
 };
 /// A step of Adam. `max_exp_avg_sqs` is empty without amsgrad. `steps` are float32 tensors of one element, one for each
-/// parameter, which are counted up. Returns false, having touched nothing, unless all tensors are floating and on the
-/// CPU.
+/// parameter, which are counted up. Returns false, having touched nothing, unless all tensors are floating and on one
+/// device (steps on the CPU).
 bool adam_step(Tensors params, Tensors grads, Tensors exp_avgs, Tensors exp_avg_sqs, Tensors max_exp_avg_sqs,
                Tensors steps, const AdamStep& options);
 

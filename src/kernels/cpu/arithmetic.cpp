@@ -33,7 +33,7 @@ void fmod(Tensor& out, const Tensor& a, const Tensor& b) { map<f::Fmod, Real>(ou
 
 void pow(Tensor& out, const Tensor& a, const Tensor& b) {
   // The exponents that are written most are a product, a quotient or a root.
-  if (b.numel() == 1 && b.dim() == 0 && !b.is_complex()) {
+  if (b.numel() == 1 && b.dim() == 0 && b.is_cpu() && !b.is_complex()) {
     double exponent = 0;
     for_real(b.dtype(), [&]<class T>() { exponent = double(*b.data<T>()); });
     if (exponent == 2) return map<f::Square, Numeric>(out.dtype(), out, a);

@@ -7,42 +7,13 @@
 #include <cstring>
 
 #include "kernels/cpu/tiles.h"
+#include "kernels/elements.h"
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
 
 namespace rush::cpu {
 namespace {
-
-template <class T>
-inline constexpr bool is_complex_type = false;
-template <class R>
-inline constexpr bool is_complex_type<std::complex<R>> = true;
-
-template <class To, class From>
-RUSH_FN To convert(From x) {
-  if constexpr (is_complex_type<From>) {
-    if constexpr (is_complex_type<To>) {
-      return To(typename To::value_type(x.real()), typename To::value_type(x.imag()));
-    } else if constexpr (std::is_same_v<To, bool>) {
-      return x.real() != 0 || x.imag() != 0;
-    } else {
-      return convert<To>(x.real());
-    }
-  } else if constexpr (is_half_type<From>) {
-    return convert<To>(float(x));
-  } else if constexpr (is_half_type<To>) {
-    return To(float(x));
-  } else if constexpr (is_complex_type<To>) {
-    return To(convert<typename To::value_type>(x));
-  } else if constexpr (std::is_same_v<To, bool>) {
-    return x != 0;
-  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && sizeof(To) < 4) {
-    return To(int32_t(x));
-  } else {
-    return To(x);
-  }
-}
 
 template <class To, class From>
 RUSH_FN void loop(void* dst, const void* src, int64_t n) {

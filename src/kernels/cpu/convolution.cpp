@@ -2,6 +2,7 @@
 #include "kernels/cpu/convolution.h"
 
 #include "kernels/cpu/pointwise.h"
+#include "kernels/cuda/convolution.h"
 
 namespace rush::cpu {
 
@@ -9,7 +10,7 @@ namespace {
 
 Tensor packed(const Tensor& x, DType dtype) {
   if (x.dtype() == dtype && x.is_contiguous()) return x;
-  Tensor copied = allocate({x.sizes(), dtype});
+  Tensor copied = allocate({x.sizes(), dtype, x.device(), {}});
   copy(copied, x);
   return copied;
 }
@@ -23,6 +24,22 @@ Tensor part(const Tensor& x, int which) {
   return view;
 }
 
+using cuda::ConvolutionPass;
+
+/// One pass over contiguous memory of T, on the device of the tensors.
+template <class T>
+void run(Device device, ConvolutionPass pass, const Convolution& conv, T* out, const T* a, const T* b, const T* bias) {
+  if (!device.is_cpu()) return cuda::convolve(device, pass, conv, dtype_of<T>, out, a, b, bias);
+  switch (pass) {
+    case ConvolutionPass::forward:
+      return conv_forward<T>(conv, a, b, bias, out);
+    case ConvolutionPass::data:
+      return conv_backward_data<T>(conv, a, b, out, bias);
+    case ConvolutionPass::weight:
+      return conv_backward_weight<T>(conv, a, b, out);
+  }
+}
+
 /// Computes out = f(a, b) for a product f of contiguous floating memory that is linear in each.
 template <class F>
 void bilinear(Tensor& out, const Tensor& a, const Tensor& b, F&& f) {
@@ -33,7 +50,7 @@ void bilinear(Tensor& out, const Tensor& a, const Tensor& b, F&& f) {
     for (int i = 0; i < 2; ++i) {
       const Tensor left = packed(part(a, i), r);
       for (int j = 0; j < 2; ++j) {
-        terms[i][j] = allocate({out.sizes(), r});
+        terms[i][j] = allocate({out.sizes(), r, out.device(), {}});
         bilinear(terms[i][j], left, packed(part(b, j), r), f);
       }
     }
@@ -41,7 +58,7 @@ void bilinear(Tensor& out, const Tensor& a, const Tensor& b, F&& f) {
     sub(re, terms[0][0], terms[1][1], 1);
     add(im, terms[0][1], terms[1][0], 1);
   } else if (is_integral(t)) {
-    Tensor wide = allocate({out.sizes(), kFloat64});
+    Tensor wide = allocate({out.sizes(), kFloat64, out.device(), {}});
     bilinear(wide, packed(a, kFloat64), packed(b, kFloat64), f);
     copy(out, wide);
   } else {
@@ -68,19 +85,22 @@ void biased(Tensor& out, const Tensor& a, const Tensor& b, const Tensor& bias, F
 }  // namespace
 
 void convolution(Tensor& y, const Convolution& conv, const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  biased(y, x, weight, bias,
-         [&]<class T>(T* out, const T* a, const T* w, const T* bias) { conv_forward<T>(conv, a, w, bias, out); });
+  biased(y, x, weight, bias, [&]<class T>(T* out, const T* a, const T* w, const T* bias) {
+    run(y.device(), ConvolutionPass::forward, conv, out, a, w, bias);
+  });
 }
 
 void convolution_transposed(Tensor& x, const Convolution& conv, const Tensor& y, const Tensor& weight,
                             const Tensor& bias) {
-  biased(x, y, weight, bias,
-         [&]<class T>(T* out, const T* a, const T* w, const T* bias) { conv_backward_data<T>(conv, a, w, out, bias); });
+  biased(x, y, weight, bias, [&]<class T>(T* out, const T* a, const T* w, const T* bias) {
+    run(x.device(), ConvolutionPass::data, conv, out, a, w, bias);
+  });
 }
 
 void convolution_weight_grad(Tensor& grad_weight, const Convolution& conv, const Tensor& x, const Tensor& grad_y) {
-  bilinear(grad_weight, x, grad_y,
-           [&]<class T>(T* out, const T* a, const T* g) { conv_backward_weight<T>(conv, a, g, out); });
+  bilinear(grad_weight, x, grad_y, [&]<class T>(T* out, const T* a, const T* g) {
+    run<T>(grad_weight.device(), ConvolutionPass::weight, conv, out, a, g, nullptr);
+  });
 }
 
 }  // namespace rush::cpu

@@ -8,6 +8,7 @@
 #include "kernels/cpu/casts.h"
 #include "kernels/cpu/pointwise.h"
 #include "kernels/cpu/tiles.h"
+#include "kernels/cuda/copy.h"
 #include "rushlight/parallel.h"
 
 namespace rush::cpu {
@@ -113,6 +114,7 @@ int64_t unit_dim(Ints sizes, Ints strides) {
 void copy(Tensor& out, const Tensor& x) {
   const int64_t n = out.numel();
   if (n == 0) return;
+  if (!out.is_cpu() || !x.is_cpu()) return cuda::copy(out, x);
   if (out.is_contiguous() && x.is_contiguous() && x.numel() == n) {
     const int64_t to_bytes = out.itemsize(), from_bytes = x.itemsize();
     char* to = static_cast<char*>(out.data_ptr());
@@ -139,6 +141,7 @@ void copy(Tensor& out, const Tensor& x) {
 }
 
 void fill(Tensor& out, const Scalar& value) {
+  if (!out.is_cpu()) return cuda::fill(out, value);
   alignas(16) char element[16];
   for_all(out.dtype(), [&]<class T>() {
     const T v = [&] {
@@ -199,6 +202,7 @@ auto wide(const Scalar& s) {
 }  // namespace
 
 void arange(Tensor& out, const Scalar& start, const Scalar& step) {
+  if (!out.is_cpu()) return cuda::arange(out, start, step);
   fill_with(out, [&]<class T>(int64_t i) {
     if constexpr (std::is_integral_v<T>) {
       return start.to_int() + i * step.to_int();
@@ -210,6 +214,7 @@ void arange(Tensor& out, const Scalar& start, const Scalar& step) {
 }
 
 void linspace(Tensor& out, const Scalar& start, const Scalar& end) {
+  if (!out.is_cpu()) return cuda::linspace(out, start, end);
   const int64_t n = out.numel();
   fill_with(out, [&]<class T>(int64_t i) {
     if constexpr (std::is_integral_v<T>) {
@@ -226,6 +231,7 @@ void linspace(Tensor& out, const Scalar& start, const Scalar& end) {
 }
 
 void logspace(Tensor& out, const Scalar& start, const Scalar& end, double base) {
+  if (!out.is_cpu()) return cuda::logspace(out, start, end, base);
   const int64_t n = out.numel();
   fill_with(out, [&]<class T>(int64_t i) {
     if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {

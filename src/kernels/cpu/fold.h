@@ -4,6 +4,7 @@
 // Note [Sums] Floats are summed in lanes of at most 32 elements, lanes in double. Work is cut at places that depend on
 // the shape only, so a result has the same bits with any number of threads.
 #pragma once
+#include "kernels/folds.h"
 #include "rushlight/tensor.h"
 
 namespace rush::cpu {
@@ -27,13 +28,7 @@ enum class FoldKind : uint8_t {
   moments,  // variance and mean
 };
 
-/// What a fold may want to know besides the elements.
-struct FoldOptions {
-  double scale = 1;       // sum: factor of the result
-  double power = 2;       // sum_power: the order of the norm
-  double correction = 0;  // moments: the divisor is n - correction
-  bool root = false;      // moments: the standard deviation
-};
+using folds::FoldOptions;
 
 struct Fold {
   DType type;        // elements arrive as this

@@ -3,6 +3,8 @@
 // shape, walk rows of it. Writes to one element stay in order and with one thread, so results never depend on threads.
 #include "kernels/cpu/indexing.h"
 
+#include "kernels/cuda/kernels.h"
+
 #include <cmath>
 #include <numeric>
 
@@ -280,6 +282,7 @@ Dims Selection::sizes() const {
 }
 
 void index(Tensor& out, const Tensor& x, const Selection& s) {
+  if (!out.is_cpu()) return cuda::index(out, x, s);
   const std::vector<int64_t> outer = offsets_of(s.before, s.before_strides);
   const int64_t block = product(s.after);
   const bool run = is_run(s.after, s.after_strides);
@@ -338,6 +341,7 @@ void index(Tensor& out, const Tensor& x, const Selection& s) {
 }
 
 void index_put(Tensor& out, const Selection& s, const Tensor& values, Write write) {
+  if (!out.is_cpu()) return cuda::index_put(out, s, values, write);
   const Offsets places = places_of(out, s);
   const std::vector<int64_t> outer = offsets_of(s.before, s.before_strides);
   const int64_t n = places.size, block = product(s.after), outers = int64_t(outer.size());
@@ -376,9 +380,13 @@ void index_put(Tensor& out, const Selection& s, const Tensor& values, Write writ
   });
 }
 
-int64_t count_nonzero(const Tensor& x) { return starts_of(contiguous(x.detach())).back(); }
+int64_t count_nonzero(const Tensor& x) {
+  if (!x.is_cpu()) return cuda::count_nonzero(x);
+  return starts_of(contiguous(x.detach())).back();
+}
 
 void nonzero(Tensor& out, const Tensor& x) {
+  if (!out.is_cpu()) return cuda::nonzero(out, x);
   const int64_t ndim = x.dim();
   int64_t* rows = out.data<int64_t>();
   if (ndim == 0 || out.numel() == 0) return;
@@ -447,6 +455,7 @@ Tensor wide_index(const Tensor& index) { return index.dtype() == kInt64 ? index 
 }  // namespace
 
 void gather_along(Tensor& out, const Tensor& x, int64_t dim, const Tensor& given) {
+  if (!out.is_cpu()) return cuda::gather_along(out, x, dim, given);
   const Tensor index = wide_index(given);
   const Rows rows(index, x, out, dim);
   for_bytes(x.dtype(), [&]<class T>() {
@@ -470,6 +479,7 @@ void gather_along(Tensor& out, const Tensor& x, int64_t dim, const Tensor& given
 }
 
 void scatter_along(Tensor& out, int64_t dim, const Tensor& given, const Tensor& src, Write write) {
+  if (!out.is_cpu()) return cuda::scatter_along(out, dim, given, src, write);
   const Tensor index = wide_index(given);
   const Tensor values = src.dim() == 0 ? expand(src, index.sizes()) : src;
   const Rows rows(index, out, values, dim);
@@ -494,6 +504,7 @@ void scatter_along(Tensor& out, int64_t dim, const Tensor& given, const Tensor& 
 // ---- searching, triangles, bags ----
 
 void search_sorted(Tensor& out, const Tensor& sorted, const Tensor& values, const Tensor& sorter, bool right) {
+  if (!out.is_cpu()) return cuda::search_sorted(out, sorted, values, sorter, right);
   const int64_t n = sorted.dim() ? sorted.sizes().back() : 1, total = values.numel();
   const int64_t row = sorted.dim() > 1 && values.dim() ? values.sizes().back() : std::max<int64_t>(total, 1);
   const int64_t* order = sorter.defined() ? sorter.data<int64_t>() : nullptr;
@@ -528,6 +539,7 @@ void search_sorted(Tensor& out, const Tensor& sorted, const Tensor& values, cons
 }
 
 void triangle(Tensor& out, const Tensor& x, int64_t diagonal, bool upper) {
+  if (!out.is_cpu()) return cuda::triangle(out, x, diagonal, upper);
   if (out.numel() == 0) return;
   const int64_t ndim = x.dim(), rows = x.sizes()[ndim - 2], columns = x.sizes()[ndim - 1];
   const int64_t k = std::clamp(diagonal, -rows, columns);

@@ -1,6 +1,8 @@
 // Joining, padding, flipping and unfolding: elements move, none but the overlaps of col2im are computed on.
 #include "kernels/cpu/joining.h"
 
+#include "kernels/cuda/kernels.h"
+
 #include <cstring>
 
 #include "kernels/cpu/pointwise.h"
@@ -14,6 +16,7 @@ constexpr int64_t kGrainBytes = int64_t{1} << 17;
 }
 
 void join(Tensor& out, Tensors tensors, int64_t dim, bool stacked) {
+  if (!out.is_cpu()) return cuda::join(out, tensors, dim, stacked);
   // Seen from outside `dim`, each tensor is `rows` runs of memory, which lie in turn in each row of the result.
   const Ints sizes = out.sizes();
   const int64_t rows = product(sizes.slice(0, size_t(dim)));
@@ -75,6 +78,7 @@ void constant_pad(Tensor& out, const Tensor& x, Ints pad, Scalar value) {
 }
 
 void flip(Tensor& out, const Tensor& x, const Dims& dims) {
+  if (!out.is_cpu()) return cuda::flip(out, x, dims);
   if (x.numel() == 0) return;
   const Tensor from = contiguous(x.detach());
   const Dims& sizes = out.sizes();
@@ -125,6 +129,7 @@ void for_rows(const Sliding& w, int64_t i, int64_t j, F&& f) {
 }  // namespace
 
 void im2col(Tensor& out, const Tensor& x, const Sliding& w) {
+  if (!out.is_cpu()) return cuda::im2col(out, x, w);
   const int64_t area = w.kernel[0] * w.kernel[1], columns = w.places(0) * w.places(1), plane = w.rows * w.columns;
   const int64_t lines = columns ? out.numel() / columns : 0;
   for_bytes(x.dtype(), [&]<class T>() {
@@ -145,6 +150,7 @@ void im2col(Tensor& out, const Tensor& x, const Sliding& w) {
 }
 
 void col2im(Tensor& out, const Tensor& x, const Sliding& w) {
+  if (!out.is_cpu()) return cuda::col2im(out, x, w);
   const int64_t area = w.kernel[0] * w.kernel[1], columns = w.places(0) * w.places(1), plane = w.rows * w.columns;
   const int64_t planes = plane ? out.numel() / plane : 0;
   for_all(x.dtype(), [&]<class T>() {

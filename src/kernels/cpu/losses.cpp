@@ -2,6 +2,8 @@
 // depend on the number of threads.
 #include "kernels/cpu/losses.h"
 
+#include "kernels/cuda/kernels.h"
+
 #include <cmath>
 #include <limits>
 
@@ -92,6 +94,7 @@ void pairs(Tensor& out, const Tensor& a, const Tensor& b, bool reduce, double sc
 }  // namespace
 
 void pair_loss(Tensor& out, const Tensor& a, const Tensor& b, PairLoss kind, double width, bool reduce, double scale) {
+  if (!out.is_cpu()) return cuda::pair_loss(out, a, b, kind, width, reduce, scale);
   const Dims sizes = reduce ? broadcast(a.sizes(), b.sizes()) : out.sizes();
   const Tensor x = dense(a, out.dtype(), sizes), y = dense(b, out.dtype(), sizes);
   for_floating(out.dtype(), [&]<class T>() {
@@ -115,6 +118,7 @@ void pair_loss(Tensor& out, const Tensor& a, const Tensor& b, PairLoss kind, dou
 }
 
 void pick_class(Tensor& out, const Tensor& input, const Tensor& target, int64_t ignore_index) {
+  if (!out.is_cpu()) return cuda::pick_class(out, input, target, ignore_index);
   const Shape s(input);
   const Tensor classes = classes_of(target, s.classes, ignore_index), x = dense(input);
   const int64_t* at = classes.data<int64_t>();
@@ -127,6 +131,7 @@ void pick_class(Tensor& out, const Tensor& input, const Tensor& target, int64_t 
 }
 
 void put_class(Tensor& out, const Tensor& input, const Tensor& target, int64_t ignore_index) {
+  if (!out.is_cpu()) return cuda::put_class(out, input, target, ignore_index);
   const Shape s(out);
   const Tensor classes = classes_of(target, s.classes, ignore_index), x = dense(input);
   const int64_t* at = classes.data<int64_t>();
@@ -140,6 +145,7 @@ void put_class(Tensor& out, const Tensor& input, const Tensor& target, int64_t i
 }
 
 void class_losses(Tensor& losses, Tensor& log_sum, const Tensor& input, const Tensor& target, int64_t ignore_index) {
+  if (!losses.is_cpu()) return cuda::class_losses(losses, log_sum, input, target, ignore_index);
   const Shape s(input);
   const Tensor classes = classes_of(target, s.classes, ignore_index), x = dense(input);
   class_losses({x.dtype(), s.batch, s.classes, s.inner, ignore_index, classes.data<int64_t>(), x.data_ptr(),
@@ -148,6 +154,7 @@ void class_losses(Tensor& losses, Tensor& log_sum, const Tensor& input, const Te
 
 void class_losses_backward(Tensor& out, const Tensor& grad, const Tensor& grad_log_sum, const Tensor& input,
                            const Tensor& target, const Tensor& log_sum, int64_t ignore_index) {
+  if (!out.is_cpu()) return cuda::class_losses_backward(out, grad, grad_log_sum, input, target, log_sum, ignore_index);
   const Shape s(input);
   const Tensor classes = classes_of(target, s.classes, ignore_index), x = dense(input);
   const Tensor g = dense(grad, out.dtype(), target.sizes()), h = dense(grad_log_sum, out.dtype(), target.sizes());
@@ -157,6 +164,7 @@ void class_losses_backward(Tensor& out, const Tensor& grad, const Tensor& grad_l
 }
 
 void label_margins(Tensor& losses, Tensor& slopes, const Tensor& input, const Tensor& target) {
+  if (!losses.is_cpu()) return cuda::label_margins(losses, slopes, input, target);
   const int64_t n = input.dim() == 0 ? 1 : input.sizes().back(), rows = n ? input.numel() / n : 0;
   const Tensor x = dense(input), labels = dense(target, kInt64, target.sizes());
   for (int64_t i = 0; i < labels.numel(); ++i)

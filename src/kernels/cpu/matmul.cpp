@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/pointwise.h"
+#include "kernels/cuda/kernels.h"
 #include "rushlight/parallel.h"
 
 namespace rush::cpu {
@@ -20,6 +21,7 @@ Strided<const T> operand(const Matrices& m) {
 
 void product(Tensor& out, int64_t m, int64_t n, int64_t k, const Matrices& a, const Matrices& b, const Scalar& alpha,
              const Scalar& beta, const Tensor& bias) {
+  if (!out.is_cpu()) return cuda::batched_product(out, 1, m, n, k, a, b, alpha, beta, bias);
   for_all(out.dtype(), [&]<class T>() {
     if constexpr (!std::is_same_v<T, bool>)
       gemm<T>(m, n, k, operand<T>(a), operand<T>(b), {out.data<T>(), n, 1}, alpha.to<compute_t<T>>(),
@@ -29,6 +31,7 @@ void product(Tensor& out, int64_t m, int64_t n, int64_t k, const Matrices& a, co
 
 void batched_product(Tensor& out, int64_t batch, int64_t m, int64_t n, int64_t k, const Matrices& a, const Matrices& b,
                      const Scalar& alpha, const Scalar& beta) {
+  if (!out.is_cpu()) return cuda::batched_product(out, batch, m, n, k, a, b, alpha, beta, {});
   for_all(out.dtype(), [&]<class T>() {
     if constexpr (!std::is_same_v<T, bool>)
       batched_gemm<T>(batch, m, n, k, operand<T>(a), a.batch, operand<T>(b), b.batch, {out.data<T>(), n, 1}, m * n,
@@ -64,6 +67,7 @@ T distance(const T* a, const T* b, int64_t k, double p) {
 }  // namespace
 
 void cdist(Tensor& out, const Tensor& a, const Tensor& b, double p) {
+  if (!out.is_cpu()) return cuda::cdist(out, a, b, p);
   const int64_t m = a.sizes()[1], n = b.sizes()[1], k = a.sizes()[2];
   for_floating(out.dtype(), [&]<class T>() {
     using C = compute_t<T>;

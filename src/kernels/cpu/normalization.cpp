@@ -2,6 +2,8 @@
 // belongs to channels is one multiplication and addition for each element.
 #include "kernels/cpu/normalization.h"
 
+#include "kernels/cuda/kernels.h"
+
 #include <memory>
 
 #include "rushlight/parallel.h"
@@ -274,18 +276,21 @@ void* at(const Tensor& t) { return t.defined() ? t.data_ptr() : nullptr; }
 
 void layer_norm(Tensor& y, Tensor& mean, Tensor& rstd, const Tensor& x, int64_t n, const Tensor& weight,
                 const Tensor& bias, double eps, bool rms) {
+  if (!y.is_cpu()) return cuda::layer_norm(y, mean, rstd, x, n, weight, bias, eps, rms);
   if (x.numel() == 0) return;
   HWY_DYNAMIC_DISPATCH(layer_norm_any)
   (x.dtype(), {x.numel() / n, n, at(x), at(weight), at(bias), at(y), at(mean), at(rstd), eps, rms});
 }
 void layer_norm_backward(Tensor& dx, Tensor& dweight, Tensor& dbias, const Tensor& grad, const Tensor& x, int64_t n,
                          const Tensor& mean, const Tensor& rstd, const Tensor& weight) {
+  if (!x.is_cpu()) return cuda::layer_norm_backward(dx, dweight, dbias, grad, x, n, mean, rstd, weight);
   if (n == 0) return;
   HWY_DYNAMIC_DISPATCH(layer_grads_any)
   (x.dtype(), {x.numel() / n, n, at(grad), at(x), at(mean), at(rstd), at(weight), at(dx), at(dweight), at(dbias)});
 }
 void group_norm(Tensor& y, Tensor& mean, Tensor& rstd, const Tensor& x, int64_t rows, int64_t group_channels,
                 int64_t size, int64_t channels, const Tensor& weight, const Tensor& bias, double eps) {
+  if (!y.is_cpu()) return cuda::group_norm(y, mean, rstd, x, rows, group_channels, size, channels, weight, bias, eps);
   if (x.numel() == 0) return;
   HWY_DYNAMIC_DISPATCH(group_norm_any)
   (x.dtype(), {rows, group_channels * size, at(x), at(weight), at(bias), at(y), at(mean), at(rstd), eps, false},
@@ -293,6 +298,7 @@ void group_norm(Tensor& y, Tensor& mean, Tensor& rstd, const Tensor& x, int64_t 
 }
 void channel_affine(Tensor& y, const Tensor& x, int64_t batch, int64_t channels, int64_t size, bool channels_last,
                     const Tensor& scale, const Tensor& shift) {
+  if (!y.is_cpu()) return cuda::channel_affine(y, x, batch, channels, size, channels_last, scale, shift);
   if (x.numel() == 0) return;
   HWY_DYNAMIC_DISPATCH(affine_any)
   (x.dtype(),
@@ -300,12 +306,14 @@ void channel_affine(Tensor& y, const Tensor& x, int64_t batch, int64_t channels,
 }
 void channel_sums(Tensor& sum, Tensor& dot, const Tensor& grad, const Tensor& x, int64_t batch, int64_t channels,
                   int64_t size, bool channels_last, const Tensor& mean) {
+  if (!sum.is_cpu()) return cuda::channel_sums(sum, dot, grad, x, batch, channels, size, channels_last, mean);
   HWY_DYNAMIC_DISPATCH(sums_any)
   (x.dtype(),
    {batch, channels, size, channels_last, at(grad), at(x), at(mean), nullptr, nullptr, nullptr, at(sum), at(dot)});
 }
 void channel_combine(Tensor& dx, const Tensor& grad, const Tensor& x, int64_t batch, int64_t channels, int64_t size,
                      bool channels_last, const Tensor& a, const Tensor& b, const Tensor& c) {
+  if (!dx.is_cpu()) return cuda::channel_combine(dx, grad, x, batch, channels, size, channels_last, a, b, c);
   if (x.numel() == 0) return;
   HWY_DYNAMIC_DISPATCH(combine_any)
   (x.dtype(), {batch, channels, size, channels_last, at(grad), at(x), at(a), at(b), at(c), at(dx), nullptr, nullptr});

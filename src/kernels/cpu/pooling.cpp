@@ -1,6 +1,8 @@
 // Pooling by dtype, over pool.h.
 #include "kernels/cpu/pooling.h"
 
+#include "kernels/cuda/kernels.h"
+
 #include "kernels/cpu/pointwise.h"
 #include "rushlight/parallel.h"
 
@@ -57,6 +59,7 @@ int64_t planes_of(const Tensor& x, size_t spatial) {
 }
 
 void max_pool(Tensor& values, Tensor* indices, const Pooling& pool, const Tensor& x) {
+  if (!values.is_cpu()) return cuda::max_pool(values, indices, pool, x);
   const Tensor in = packed(x);
   for_pooled(x.dtype(), [&]<class T>() {
     max_pool<T>(pool, in.data<T>(), values.data<T>(), indices ? indices->data<int64_t>() : nullptr);
@@ -64,6 +67,7 @@ void max_pool(Tensor& values, Tensor* indices, const Pooling& pool, const Tensor
 }
 
 void avg_pool(Tensor& out, const Pooling& pool, bool count_include_pad, int64_t divisor_override, const Tensor& x) {
+  if (!out.is_cpu()) return cuda::avg_pool(out, pool, count_include_pad, divisor_override, x);
   const Tensor in = packed(x);
   for_floating(x.dtype(),
                [&]<class T>() { avg_pool<T>(pool, count_include_pad, divisor_override, in.data<T>(), out.data<T>()); });
@@ -71,6 +75,7 @@ void avg_pool(Tensor& out, const Pooling& pool, bool count_include_pad, int64_t 
 
 void avg_pool_backward(Tensor& out, const Pooling& pool, bool count_include_pad, int64_t divisor_override,
                        const Tensor& grad) {
+  if (!out.is_cpu()) return cuda::avg_pool_backward(out, pool, count_include_pad, divisor_override, grad);
   const Tensor g = packed(grad);
   for_floating(grad.dtype(), [&]<class T>() {
     avg_pool_backward<T>(pool, count_include_pad, divisor_override, g.data<T>(), out.data<T>());
@@ -78,6 +83,7 @@ void avg_pool_backward(Tensor& out, const Pooling& pool, bool count_include_pad,
 }
 
 void fractional_max_pool(Tensor& values, Tensor& indices, const Pooling& pool, const Tensor& x, const Tensor& samples) {
+  if (!values.is_cpu()) return cuda::fractional_max_pool(values, indices, pool, x, samples);
   const Tensor in = packed(x), drawn = packed(samples);
   const size_t dims = size_t(samples.sizes().back());
   for_floating(x.dtype(), [&]<class T>() {
@@ -113,6 +119,7 @@ void fractional_max_pool(Tensor& values, Tensor& indices, const Pooling& pool, c
 }
 
 void pool_scatter(Tensor& out, const Tensor& x, const Tensor& indices, size_t spatial) {
+  if (!out.is_cpu()) return cuda::pool_scatter(out, x, indices, spatial);
   const Tensor in = packed(x), at = packed(indices);
   check_inside(at, elements(spatial_extent(out, spatial)));
   for_floating(x.dtype(), [&]<class T>() {
@@ -122,6 +129,7 @@ void pool_scatter(Tensor& out, const Tensor& x, const Tensor& indices, size_t sp
 }
 
 void max_unpool(Tensor& out, const Tensor& x, const Tensor& indices, size_t spatial) {
+  if (!out.is_cpu()) return cuda::max_unpool(out, x, indices, spatial);
   const Tensor in = packed(x), where = packed(indices);
   const int64_t from = elements(spatial_extent(x, spatial)), to = elements(spatial_extent(out, spatial));
   fill(out, Scalar(0));
@@ -136,6 +144,7 @@ void max_unpool(Tensor& out, const Tensor& x, const Tensor& indices, size_t spat
 }
 
 void pool_gather(Tensor& out, const Tensor& x, const Tensor& indices, size_t spatial) {
+  if (!out.is_cpu()) return cuda::pool_gather(out, x, indices, spatial);
   const Tensor in = packed(x), where = packed(indices);
   const int64_t from = elements(spatial_extent(x, spatial)), to = elements(spatial_extent(indices, spatial));
   check_inside(where, from);

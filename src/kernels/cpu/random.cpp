@@ -1,6 +1,8 @@
 // Random fills of tensors of any layout, and dropout. What the distributions are is in rushlight/generator.h.
 #include "kernels/cpu/random.h"
 
+#include "kernels/cuda/kernels.h"
+
 #include <cmath>
 #include <numbers>
 #include <numeric>
@@ -90,6 +92,7 @@ double poisson_one(double rate, Generator& generator) {
 }  // namespace
 
 void uniform(Tensor& out, double from, double to, Generator& generator) {
+  if (!out.is_cpu()) return cuda::uniform(out, from, to, generator);
   Tensor parts = real_view(out);
   in_memory_order(parts, [&](Tensor& t) {
     for_floating(t.dtype(), [&]<class T>() { random::uniform(t.data<T>(), t.numel(), from, to, generator); });
@@ -97,6 +100,7 @@ void uniform(Tensor& out, double from, double to, Generator& generator) {
 }
 
 void normal(Tensor& out, double mean, double std, Generator& generator) {
+  if (!out.is_cpu()) return cuda::normal(out, mean, std, generator);
   if (out.is_complex()) std /= std::numbers::sqrt2;
   Tensor parts = real_view(out);
   const bool blocks = parts.is_contiguous();
@@ -111,24 +115,28 @@ void normal(Tensor& out, double mean, double std, Generator& generator) {
 }
 
 void log_normal(Tensor& out, double mean, double std, Generator& generator) {
+  if (!out.is_cpu()) return cuda::log_normal(out, mean, std, generator);
   in_memory_order(out, [&](Tensor& t) {
     for_floating(t.dtype(), [&]<class T>() { random::log_normal(t.data<T>(), t.numel(), mean, std, generator); });
   });
 }
 
 void exponential(Tensor& out, double lambda, Generator& generator) {
+  if (!out.is_cpu()) return cuda::exponential(out, lambda, generator);
   in_memory_order(out, [&](Tensor& t) {
     for_floating(t.dtype(), [&]<class T>() { random::exponential(t.data<T>(), t.numel(), lambda, generator); });
   });
 }
 
 void cauchy(Tensor& out, double median, double sigma, Generator& generator) {
+  if (!out.is_cpu()) return cuda::cauchy(out, median, sigma, generator);
   in_memory_order(out, [&](Tensor& t) {
     for_floating(t.dtype(), [&]<class T>() { random::cauchy(t.data<T>(), t.numel(), median, sigma, generator); });
   });
 }
 
 void geometric(Tensor& out, double p, Generator& generator) {
+  if (!out.is_cpu()) return cuda::geometric(out, p, generator);
   in_memory_order(out, [&](Tensor& t) {
     for_real(t.dtype(), [&]<class T>() {
       if constexpr (std::is_same_v<T, bool>)
@@ -140,6 +148,7 @@ void geometric(Tensor& out, double p, Generator& generator) {
 }
 
 void bernoulli(Tensor& out, double p, Generator& generator) {
+  if (!out.is_cpu()) return cuda::bernoulli(out, p, generator);
   if (out.is_complex()) {
     Tensor real = allocate({out.sizes(), real_of(out.dtype()), {}, out.strides()});
     bernoulli(real, p, generator);
@@ -151,6 +160,7 @@ void bernoulli(Tensor& out, double p, Generator& generator) {
 }
 
 void bernoulli(Tensor& out, const Tensor& p, Generator& generator) {
+  if (!out.is_cpu()) return cuda::bernoulli(out, p, generator);
   Tensor whole = allocate({out.sizes(), p.dtype(), {}, {}});
   copy(whole, p);
   Tensor drawn = allocate({out.sizes(), kUInt8, {}, {}});
@@ -165,18 +175,21 @@ void bernoulli(Tensor& out, const Tensor& p, Generator& generator) {
 }
 
 void integers(Tensor& out, int64_t from, uint64_t range, Generator& generator) {
+  if (!out.is_cpu()) return cuda::integers(out, from, range, generator);
   in_memory_order(out, [&](Tensor& t) {
     for_real(t.dtype(), [&]<class T>() { random::integers(t.data<T>(), t.numel(), from, range, generator); });
   });
 }
 
 void integers(Tensor& out, Generator& generator) {
+  if (!out.is_cpu()) return cuda::integers(out, generator);
   in_memory_order(out, [&](Tensor& t) {
     for_real(t.dtype(), [&]<class T>() { random::integers(t.data<T>(), t.numel(), generator); });
   });
 }
 
 void permutation(Tensor& out, Generator& generator) {
+  if (!out.is_cpu()) return cuda::permutation(out, generator);
   if (out.dtype() == kInt64) return random::permutation(out.data<int64_t>(), out.numel(), generator);
   Tensor order = allocate({out.sizes(), kInt64, {}, {}});
   random::permutation(order.data<int64_t>(), order.numel(), generator);
@@ -184,6 +197,7 @@ void permutation(Tensor& out, Generator& generator) {
 }
 
 void multinomial(Tensor& out, const Tensor& weights, bool replacement, Generator& generator) {
+  if (!out.is_cpu()) return cuda::multinomial(out, weights, replacement, generator);
   const Tensor w = contiguous_as(weights, weights.dtype() == kFloat64 ? kFloat64 : kFloat32);
   const int64_t columns = w.sizes().back(), rows = w.dim() == 2 ? w.sizes()[0] : 1;
   const int64_t samples = out.sizes().back();
@@ -194,6 +208,7 @@ void multinomial(Tensor& out, const Tensor& weights, bool replacement, Generator
 }
 
 void poisson(Tensor& out, const Tensor& rates, Generator& generator) {
+  if (!out.is_cpu()) return cuda::poisson(out, rates, generator);
   const Tensor in = laid_out_as(rates, out);
   const std::lock_guard lock(generator.mutex());
   for_floating(out.dtype(), [&]<class T>() {
@@ -206,6 +221,7 @@ void poisson(Tensor& out, const Tensor& rates, Generator& generator) {
 }
 
 void dropout(Tensor& out, Tensor& mask, const Tensor& x, double p, Generator& generator) {
+  if (!out.is_cpu()) return cuda::dropout(out, mask, x, p, generator);
   random::bernoulli(mask.data<bool>(), mask.numel(), 1 - p, generator);
   for_floating(x.dtype(), [&]<class T>() {
     using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
@@ -215,6 +231,7 @@ void dropout(Tensor& out, Tensor& mask, const Tensor& x, double p, Generator& ge
 }
 
 void dropout_backward(Tensor& out, const Tensor& g, const Tensor& mask, double scale) {
+  if (!out.is_cpu()) return cuda::dropout_backward(out, g, mask, scale);
   const Tensor in = laid_out_as(g, out), kept = laid_out_as(mask, out);
   for_floating(out.dtype(), [&]<class T>() {
     using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
@@ -229,6 +246,7 @@ void dropout_backward(Tensor& out, const Tensor& g, const Tensor& mask, double s
 }
 
 void random_slopes(Tensor& out, Tensor& slopes, const Tensor& x, double lower, double upper, Generator& generator) {
+  if (!out.is_cpu()) return cuda::random_slopes(out, slopes, x, lower, upper, generator);
   const Tensor in = laid_out_as(x, out);
   const std::lock_guard lock(generator.mutex());
   for_floating(out.dtype(), [&]<class T>() {

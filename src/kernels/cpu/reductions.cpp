@@ -3,12 +3,19 @@
 
 #include <cmath>
 
+#include "kernels/cuda/fold.h"
+
 namespace rush::cpu {
 
 namespace {
+template <size_t N>
+void fold_by(FoldKind kind, DType dtype, Tensor* const (&outs)[N], const Tensor& x, const Dims& dims,
+             const FoldOptions& options = {}) {
+  if (x.is_cpu()) return fold(find_fold(kind, dtype), options, x, dims, outs, N);
+  cuda::fold(kind, dtype, options, x, dims, outs, N);
+}
 void one(FoldKind kind, DType dtype, Tensor& out, const Tensor& x, const Dims& dims, const FoldOptions& options = {}) {
-  Tensor* const outs[] = {&out};
-  fold(find_fold(kind, dtype), options, x, dims, outs, 1);
+  fold_by(kind, dtype, {&out}, x, dims, options);
 }
 }  // namespace
 
@@ -33,8 +40,7 @@ void var_mean(Tensor& variance, Tensor& mean, const Tensor& x, const Dims& dims,
   FoldOptions options;
   options.correction = correction;
   options.root = root;
-  Tensor* const outs[] = {&variance, &mean};
-  fold(find_fold(FoldKind::moments, x.dtype()), options, x, dims, outs, 2);
+  fold_by(FoldKind::moments, x.dtype(), {&variance, &mean}, x, dims, options);
 }
 
 void vector_norm(Tensor& out, const Tensor& x, double order, const Dims& dims) {
@@ -49,8 +55,7 @@ void vector_norm(Tensor& out, const Tensor& x, double order, const Dims& dims) {
 }
 
 void arg_extreme(Tensor& values, Tensor& indices, const Tensor& x, const Dims& dims, bool largest) {
-  Tensor* const outs[] = {&values, &indices};
-  fold(find_fold(largest ? FoldKind::argmax : FoldKind::argmin, x.dtype()), {}, x, dims, outs, 2);
+  fold_by(largest ? FoldKind::argmax : FoldKind::argmin, x.dtype(), {&values, &indices}, x, dims);
 }
 
 }  // namespace rush::cpu

@@ -5,27 +5,14 @@
 #include <cmath>
 
 #include "kernels/cpu/pointwise.h"
+#include "kernels/cuda/kernels.h"
 #include "rushlight/parallel.h"
 
 namespace rush::cpu {
 
 namespace {
 
-/// Keys 1981, "Cubic convolution interpolation": the weight at distance x.
-template <class C>
-C cubic(C x, C a) {
-  x = std::abs(x);
-  if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  if (x < 2) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
-  return 0;
-}
-template <class C>
-C cubic_slope(C x, C a) {
-  const C d = std::abs(x), sign = x < 0 ? C(-1) : C(1);
-  if (d < 1) return sign * (3 * (a + 2) * d - 2 * (a + 3)) * d;
-  if (d < 2) return sign * ((3 * a * d - 10 * a) * d + 8 * a);
-  return 0;
-}
+using namespace interpolation;
 
 template <class C>
 struct Taps {
@@ -119,9 +106,16 @@ void apply_transposed(C* grad_x, const C* grad, int64_t outer, int64_t inner, co
 
 Tensor in_memory(const Tensor& x, DType dtype) {
   if (x.dtype() == dtype && x.is_contiguous()) return x;
-  Tensor copied = allocate({x.sizes(), dtype});
+  Tensor copied = allocate({x.sizes(), dtype, x.device(), {}});
   copy(copied, x);
   return copied;
+}
+
+template <class T>
+Tensor tensor_of(const std::vector<T>& values) {
+  Tensor t = allocate({{int64_t(values.size())}, dtype_of<T>});
+  std::copy(values.begin(), values.end(), t.template data<T>());
+  return t;
 }
 
 /// Runs f with a zero of the type that is computed in.
@@ -144,18 +138,20 @@ void by_dimension(Tensor& to, const Tensor& from, const Resampling& how, bool tr
     const Taps<C> taps = taps_for<C>(small, large, factor, how);
     Dims sizes = now.sizes();
     sizes[size_t(d)] = to.sizes()[d];
-    Tensor next = allocate({sizes, dtype_of<C>});
+    Tensor next = allocate({sizes, dtype_of<C>, now.device(), {}});
     const int64_t outer = product(Ints(sizes).slice(0, size_t(d)));
     const int64_t inner = product(Ints(sizes).slice(size_t(d) + 1, sizes.size() - size_t(d) - 1));
-    if (transposed)
+    if (!now.is_cpu())
+      cuda::apply_taps(next, now, taps.in, taps.out, inner, tensor_of(taps.index), tensor_of(taps.weight), transposed);
+    else if (transposed)
       apply_transposed(next.data<C>(), now.data<C>(), outer, inner, taps);
     else
       apply(next.data<C>(), now.data<C>(), outer, inner, taps);
     now = next;
   }
   if (is_integral(to.dtype())) {
-    C* values = now.data<C>();
-    for (int64_t i = 0; i < now.numel(); ++i) values[i] = std::clamp(std::nearbyint(values[i]), C(0), C(255));
+    round(now, now);
+    clamp(now, now, OptScalar(0), OptScalar(255));
   }
   copy(to, now);
 }
@@ -172,92 +168,6 @@ void resample_backward(Tensor& grad_x, const Tensor& grad, const Resampling& how
 
 namespace {
 
-/// A place and its derivative by the grid's number.
-template <class C>
-struct Place {
-  C at, slope;
-};
-
-template <class C>
-Place<C> padded(Place<C> p, int64_t size, const GridSampling& how) {
-  if (how.padding == Padding::zeros) return p;
-  if (how.padding == Padding::reflection) {
-    const C low = how.align_corners ? C(0) : C(-0.5);
-    const C span = how.align_corners ? C(size - 1) : C(size);
-    if (span <= 0) return {C(0), C(0)};
-    C x = p.at - low;
-    if (x < 0) x = -x, p.slope = -p.slope;
-    const C extra = std::fmod(x, span);
-    if (int64_t(std::floor(x / span)) % 2 == 0) {
-      p.at = extra + low;
-    } else {
-      p.at = span - extra + low;
-      p.slope = -p.slope;
-    }
-  }
-  const C last = C(size - 1);
-  if (!(p.at > 0)) return {C(0), C(0)};
-  if (p.at >= last) return {last, C(0)};
-  return p;
-}
-
-/// What one output element reads along one dimension: -1 for elements outside.
-template <class C>
-struct Corner {
-  int64_t index[4];
-  C weight[4], slope[4];
-  int count;
-};
-
-template <class C>
-Corner<C> corner(C g, int64_t size, const GridSampling& how) {
-  Place<C> p;
-  p.slope = how.align_corners ? C(size - 1) / 2 : C(size) / 2;
-  p.at = how.align_corners ? (g + 1) / 2 * C(size - 1) : ((g + 1) * C(size) - 1) / 2;
-  Corner<C> c{};
-  const auto inside = [size](C at) { return at > -1 && at < C(size) ? int64_t(at) : int64_t(-1); };
-  if (how.mode == Interpolation::bicubic) {
-    const C first = std::floor(p.at), fraction = p.at - first;
-    c.count = 4;
-    for (int t = 0; t < 4; ++t) {
-      c.index[t] = inside(padded<C>({first + C(t - 1), C(0)}, size, how).at);
-      c.weight[t] = cubic(fraction - C(t - 1), C(-0.75));
-      c.slope[t] = cubic_slope(fraction - C(t - 1), C(-0.75)) * p.slope;
-    }
-    return c;
-  }
-  p = padded(p, size, how);
-  if (how.mode == Interpolation::nearest) {
-    c.count = 1;
-    c.index[0] = inside(std::nearbyint(p.at));
-    c.weight[0] = 1;
-    return c;
-  }
-  const C first = std::floor(p.at), fraction = p.at - first;
-  c.count = 2;
-  c.index[0] = inside(first);
-  c.index[1] = inside(first + 1);
-  c.weight[0] = 1 - fraction;
-  c.weight[1] = fraction;
-  c.slope[0] = -p.slope;
-  c.slope[1] = p.slope;
-  return c;
-}
-
-/// Calls f(offset in the plane, weight, slopes by x, y, z) for each element that an output element reads.
-template <class C, class F>
-void each_tap(const Corner<C> (&c)[3], const int64_t (&size)[3], F&& f) {
-  for (int i = 0; i < c[0].count; ++i)
-    for (int j = 0; j < c[1].count; ++j)
-      for (int k = 0; k < c[2].count; ++k) {
-        const int64_t a = c[0].index[i], b = c[1].index[j], d = c[2].index[k];
-        if (a < 0 || b < 0 || d < 0) continue;
-        const C wa = c[0].weight[i], wb = c[1].weight[j], wd = c[2].weight[k];
-        const C slopes[3] = {wa * wb * c[2].slope[k], wa * c[1].slope[j] * wd, c[0].slope[i] * wb * wd};
-        f((a * size[1] + b) * size[2] + d, wa * wb * wd, slopes);
-      }
-}
-
 /// Calls f(batch, output position, corners) for each place of the grid.
 template <class C, class F>
 void each_place(const Tensor& x, const Tensor& grid, const GridSampling& how, F&& f) {
@@ -266,17 +176,8 @@ void each_place(const Tensor& x, const Tensor& grid, const GridSampling& how, F&
   parallel_for(0, batch, 1, [&](int64_t lo, int64_t hi) {
     for (int64_t n = lo; n < hi; ++n)
       for (int64_t p = 0; p < places; ++p) {
-        const C* g = grid.data<C>() + (n * places + p) * dims;
         Corner<C> c[3];
-        c[2] = corner(g[0], size[2], how);
-        c[1] = corner(g[1], size[1], how);
-        if (dims == 3) {
-          c[0] = corner(g[2], size[0], how);
-        } else {
-          c[0] = Corner<C>{};
-          c[0].count = 1;
-          c[0].weight[0] = 1;
-        }
+        corners(grid.data<C>() + (n * places + p) * dims, dims, size, how, c);
         f(n, p, c, size);
       }
   });
@@ -285,6 +186,7 @@ void each_place(const Tensor& x, const Tensor& grid, const GridSampling& how, F&
 }  // namespace
 
 void grid_sample(Tensor& out, const Tensor& x, const Tensor& grid, const GridSampling& how) {
+  if (!out.is_cpu()) return cuda::grid_sample(out, x, grid, how);
   in_floats(x.dtype(), [&]<class C>(C) {
     const Tensor in = in_memory(x, dtype_of<C>), places = in_memory(grid, dtype_of<C>);
     Tensor result = allocate({out.sizes(), dtype_of<C>});
@@ -304,6 +206,7 @@ void grid_sample(Tensor& out, const Tensor& x, const Tensor& grid, const GridSam
 
 void grid_sample_backward(Tensor& grad_x, Tensor& grad_grid, const Tensor& grad, const Tensor& x, const Tensor& grid,
                           const GridSampling& how) {
+  if (!grad_x.is_cpu()) return cuda::grid_sample_backward(grad_x, grad_grid, grad, x, grid, how);
   in_floats(x.dtype(), [&]<class C>(C) {
     const Tensor in = in_memory(x, dtype_of<C>), places = in_memory(grid, dtype_of<C>),
                  g = in_memory(grad, dtype_of<C>);

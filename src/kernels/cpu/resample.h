@@ -3,6 +3,7 @@
 #include <span>
 #include <string_view>
 
+#include "kernels/sampling.h"
 #include "rushlight/tensor.h"
 
 namespace rush::cpu {
@@ -19,13 +20,9 @@ void resample(Tensor& out, const Tensor& x, const Resampling& how);
 /// The transpose of the same.
 void resample_backward(Tensor& grad_x, const Tensor& grad, const Resampling& how);
 
-enum class Interpolation : int64_t { bilinear, nearest, bicubic };
-enum class Padding : int64_t { zeros, border, reflection };
-struct GridSampling {
-  Interpolation mode;
-  Padding padding;
-  bool align_corners;
-};
+using interpolation::GridSampling;
+using interpolation::Interpolation;
+using interpolation::Padding;
 
 /// out[n, c, p...] = x[n, c] at the place grid[n, p...] (last dimension: x, y[, z] from -1 to 1).
 void grid_sample(Tensor& out, const Tensor& x, const Tensor& grid, const GridSampling& how);

@@ -2,6 +2,8 @@
 // time: a chain of additions alone waits for the latency of each.
 #include "kernels/cpu/scans.h"
 
+#include "kernels/cuda/kernels.h"
+
 #include <cmath>
 #include <memory>
 
@@ -188,16 +190,26 @@ void scan_any(Tensor& out, const Tensor& x, int64_t dim, F f) {
       else
         run.template operator()<int64_t>();
   }
-  if (!to.is_same(out)) in_place(copy, out, to);
+  if (!to.is_same(out)) in_place(rush::copy, out, to);
 }
 
 }  // namespace
 
-void cumsum(Tensor& out, const Tensor& x, int64_t dim) { scan_any(out, x, dim, Add{}); }
-void cumprod(Tensor& out, const Tensor& x, int64_t dim) { scan_any(out, x, dim, Multiply{}); }
-void logcumsumexp(Tensor& out, const Tensor& x, int64_t dim) { scan_any(out, x, dim, LogAddExp{}); }
+void cumsum(Tensor& out, const Tensor& x, int64_t dim) {
+  if (!out.is_cpu()) return cuda::cumsum(out, x, dim);
+  scan_any(out, x, dim, Add{});
+}
+void cumprod(Tensor& out, const Tensor& x, int64_t dim) {
+  if (!out.is_cpu()) return cuda::cumprod(out, x, dim);
+  scan_any(out, x, dim, Multiply{});
+}
+void logcumsumexp(Tensor& out, const Tensor& x, int64_t dim) {
+  if (!out.is_cpu()) return cuda::logcumsumexp(out, x, dim);
+  scan_any(out, x, dim, LogAddExp{});
+}
 
 void cum_extreme(Tensor& values, Tensor& indices, const Tensor& x, int64_t dim, bool largest) {
+  if (!values.is_cpu()) return cuda::cum_extreme(values, indices, x, dim, largest);
   if (x.numel() == 0) return;
   const Tensor in = contiguous(x);
   const Shape s(x.sizes(), dim);

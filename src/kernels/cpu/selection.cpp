@@ -1,6 +1,8 @@
 // Order statistics sort indices by value and then by index, so the answer is one whatever the algorithm does with ties.
 #include "kernels/cpu/selection.h"
 
+#include "kernels/cuda/kernels.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -86,11 +88,13 @@ int64_t quick_select(const T* row, std::vector<int64_t>& order, int64_t k) {
 }  // namespace
 
 void kthvalue(Tensor& values, Tensor& indices, const Tensor& x, int64_t n, int64_t k) {
+  if (!values.is_cpu()) return cuda::kthvalue(values, indices, x, n, k);
   each_row(values, indices, x, n,
            [&](const auto* row, std::vector<int64_t>& order) { return quick_select(row, order, k - 1); });
 }
 
 void median(Tensor& values, Tensor& indices, const Tensor& x, int64_t n, bool ignore_nan) {
+  if (!values.is_cpu()) return cuda::median(values, indices, x, n, ignore_nan);
   each_row(values, indices, x, n, [&](const auto* row, std::vector<int64_t>& order) {
     int64_t valid = n;
     for (int64_t i = 0; i < n; ++i) {
@@ -103,6 +107,7 @@ void median(Tensor& values, Tensor& indices, const Tensor& x, int64_t n, bool ig
 }
 
 void mode(Tensor& values, Tensor& indices, const Tensor& x, int64_t n) {
+  if (!values.is_cpu()) return cuda::mode(values, indices, x, n);
   each_row(values, indices, x, n, [&](const auto* row, std::vector<int64_t>& order) {
     // Which of the equal elements comes last is left to the sort, as in PyTorch, where the same one decides.
     std::sort(order.begin(), order.end(), [row](int64_t a, int64_t b) { return before(row[a], row[b]); });
@@ -116,6 +121,7 @@ void mode(Tensor& values, Tensor& indices, const Tensor& x, int64_t n) {
 }
 
 void histc(Tensor& out, const Tensor& x, double low, double high) {
+  if (!out.is_cpu()) return cuda::histc(out, x, low, high);
   const int64_t bins = out.numel();
   std::vector<double> counts(static_cast<size_t>(bins));
   for_real(x.dtype(), [&]<class T>() {
@@ -134,6 +140,7 @@ void histc(Tensor& out, const Tensor& x, double low, double high) {
 }
 
 void bincount(Tensor& out, const Tensor& x, const Tensor& weights) {
+  if (!out.is_cpu()) return cuda::bincount(out, x, weights);
   const int64_t* p = x.data<int64_t>();
   if (weights.defined()) {
     double* to = out.data<double>();

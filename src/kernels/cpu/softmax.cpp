@@ -2,6 +2,8 @@
 // not the inner one, columns are worked on side by side.
 #include "kernels/cpu/softmax.h"
 
+#include "kernels/cuda/kernels.h"
+
 #include "rushlight/ops.h"
 #include "rushlight/parallel.h"
 
@@ -147,12 +149,16 @@ void softmax_of(Tensor& out, const Tensor& x, const Tensor* result, int64_t dim,
   const int64_t n = x.dim() ? x.sizes()[dim] : 1;
   HWY_DYNAMIC_DISPATCH(softmax_any)
   (t, log, to.data_ptr(), in.data_ptr(), result ? y.data_ptr() : nullptr, outer, n, inner);
-  if (!direct) in_place(copy, out, to);
+  if (!direct) in_place(rush::copy, out, to);
 }
 }  // namespace
 
-void softmax(Tensor& out, const Tensor& x, int64_t dim, bool log) { softmax_of(out, x, nullptr, dim, log); }
+void softmax(Tensor& out, const Tensor& x, int64_t dim, bool log) {
+  if (!out.is_cpu()) return cuda::softmax(out, x, dim, log);
+  softmax_of(out, x, nullptr, dim, log);
+}
 void softmax_backward(Tensor& out, const Tensor& grad, const Tensor& result, int64_t dim, bool log) {
+  if (!out.is_cpu()) return cuda::softmax_backward(out, grad, result, dim, log);
   softmax_of(out, grad, &result, dim, log);
 }
 }  // namespace rush::cpu

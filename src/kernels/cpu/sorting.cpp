@@ -3,6 +3,8 @@
 // topk scans for what exceeds the k-th best so far, a block of 64 at a time.
 #include "kernels/cpu/sorting.h"
 
+#include "kernels/cuda/kernels.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -150,6 +152,7 @@ int64_t row_length(const Tensor& rows) { return rows.dim() ? rows.sizes().back()
 }  // namespace
 
 void sort(Tensor& values, Tensor& indices, const Tensor& x, int64_t dim, bool descending) {
+  if (!values.is_cpu()) return cuda::sort(values, indices, x, dim, descending);
   if (x.numel() == 0) return;
   with_rows(values, indices, x, dim, [&](Tensor& v, Tensor& at, const Tensor& rows) {
     const int64_t n = row_length(rows), count = rows.numel() / n;
@@ -252,6 +255,7 @@ void topk_short_row(T* values, int64_t* indices, const T* row, int64_t n, int64_
 }  // namespace
 
 void topk(Tensor& values, Tensor& indices, const Tensor& x, int64_t k, int64_t dim, bool largest, bool sorted) {
+  if (!values.is_cpu()) return cuda::topk(values, indices, x, k, dim, largest, sorted);
   if (values.numel() == 0) return;
   with_rows(values, indices, x, dim, [&](Tensor& v, Tensor& at, const Tensor& rows) {
     const int64_t n = row_length(rows), count = rows.numel() / n;

@@ -11,32 +11,13 @@ namespace s = formula::special;
 
 namespace {
 
-/// A function of doubles as a formula of any floating type.
-template <auto function>
-struct In {
-  static constexpr int64_t kGrain = 1024;
-  template <class... T>
-  auto operator()(T... x) const {
-    return std::common_type_t<T...>(function(double(x)...));
-  }
-};
-
-struct Polygamma {
-  static constexpr int64_t kGrain = 1024;
-  int64_t n;
-  template <class T>
-  T operator()(T x) const {
-    return T(s::polygamma(n, double(x)));
-  }
-};
-
 template <auto function>
 void one(Tensor& out, const Tensor& x) {
-  map<In<function>, Floating>(out.dtype(), out, x);
+  map<s::In<function>, Floating>(out.dtype(), out, x);
 }
 template <auto function>
 void two(Tensor& out, const Tensor& a, const Tensor& b) {
-  map<In<function>, Floating>(out.dtype(), out, a, b);
+  map<s::In<function>, Floating>(out.dtype(), out, a, b);
 }
 
 using s::Polynomial;
@@ -60,7 +41,7 @@ void polynomial(Tensor& out, const Tensor& x, const Tensor& n) {
 void lgamma(Tensor& out, const Tensor& x) { one<s::lgamma>(out, x); }
 void digamma(Tensor& out, const Tensor& x) { one<s::digamma>(out, x); }
 void polygamma(Tensor& out, int64_t n, const Tensor& x) {
-  for_compute(Floating{}, out.dtype(), [&]<class T>() { apply<T>(Polygamma{n}, out, x); });
+  for_compute(Floating{}, out.dtype(), [&]<class T>() { apply<T>(s::Polygamma{n}, out, x); });
 }
 void zeta(Tensor& out, const Tensor& x, const Tensor& q) { two<s::zeta>(out, x, q); }
 void i0(Tensor& out, const Tensor& x) { one<s::i0>(out, x); }

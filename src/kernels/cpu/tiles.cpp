@@ -284,6 +284,7 @@ void run_tiles(const TileKernel& kernel, const void* formula, const Tensor* cons
   const TensorImpl& first = *tensors[0]->impl();
   const int64_t numel = first.numel;
   if (numel == 0) return;
+  if (first.device.is_cuda()) return cuda::run_pointwise(kernel.cuda, formula, kernel.types, count, tensors);
   // Contiguous operands with as many elements as the result lie in its order, whatever their sizes of 1 are.
   bool plain = true, simple = true;
   int numbers = 0;

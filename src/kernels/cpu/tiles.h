@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "kernels/cuda/pointwise.h"
 #include "kernels/math.h"
 #include "rushlight/tensor.h"
 
@@ -29,6 +30,7 @@ struct TileKernel {
   uint8_t outs, ins;               // how many of each
   DType types[kMaxOperands];       // compute types: results, then arguments
   int64_t grain;                   // elements that are worth a thread
+  cuda::PointwiseKernel cuda = {};  // the same formula's kernel on a GPU
 };
 
 /// 0: baseline, 1: AVX2 with FMA, 2: AVX-512. Found when the library is loaded.
@@ -41,9 +43,10 @@ struct Operand {
   const int64_t* strides;
 };
 
-/// Runs the kernel over `sizes`; results first, then arguments.
+/// Runs the kernel over `sizes`; results first, then arguments. Operands in CPU memory.
 void run_tiles(const TileKernel& kernel, const void* formula, Ints sizes, const Operand* operands);
-/// The same with tensors: the first gives the sizes, the others are broadcast to it.
+/// The same with tensors on any device: the first gives the sizes, the others are broadcast to it. On a GPU single
+/// numbers may be CPU tensors.
 void run_tiles(const TileKernel& kernel, const void* formula, const Tensor* const* tensors);
 
 /// The type that arithmetic on this dtype is done in.
@@ -88,10 +91,7 @@ RUSH_FN void tile_loop_two(const F f, int64_t n, First* first, Second* second, c
   }
 }
 
-template <class T>
-inline constexpr bool is_pair = false;
-template <class A, class B>
-inline constexpr bool is_pair<std::pair<A, B>> = true;
+using cuda::is_pair;
 
 template <class F, class... In>
 struct Tile {
@@ -145,7 +145,7 @@ struct Tile {
   static constexpr TileKernel make() {
     int64_t grain = 32768;
     if constexpr (requires { F::kGrain; }) grain = F::kGrain;  // a slow formula may say less
-    TileKernel k{{baseline<-1>, avx2<-1>, avx512<-1>}, {}, 1, sizeof...(In), {}, grain};
+    TileKernel k{{baseline<-1>, avx2<-1>, avx512<-1>}, {}, 1, sizeof...(In), {}, grain, cuda::pointwise_kernel<F, In...>()};
     if constexpr (sizeof...(In) == 2 && !is_pair<Result>) {
       k.with_number[0][0] = baseline<0>, k.with_number[0][1] = avx2<0>, k.with_number[0][2] = avx512<0>;
       k.with_number[1][0] = baseline<1>, k.with_number[1][1] = avx2<1>, k.with_number[1][2] = avx512<1>;

@@ -1,0 +1,18 @@
+// All kernels: what NVRTC compiles one of them from.
+#pragma once
+#include "kernels/cuda/convolution.cuh"
+#include "kernels/cuda/creation.cuh"
+#include "kernels/cuda/fold.cuh"
+#include "kernels/cuda/indexing.cuh"
+#include "kernels/cuda/joining.cuh"
+#include "kernels/cuda/losses.cuh"
+#include "kernels/cuda/matmul.cuh"
+#include "kernels/cuda/normalization.cuh"
+#include "kernels/cuda/optim.cuh"
+#include "kernels/cuda/pointwise.cuh"
+#include "kernels/cuda/pooling.cuh"
+#include "kernels/cuda/random.cuh"
+#include "kernels/cuda/resample.cuh"
+#include "kernels/cuda/scans.cuh"
+#include "kernels/cuda/softmax.cuh"
+#include "kernels/cuda/sorting.cuh"
