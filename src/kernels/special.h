@@ -384,4 +384,14 @@ struct Polygamma {
   }
 };
 
+/// A polynomial on [-1, 1] or, shifted, on [0, 1].
+template <Polynomial kind, bool shift>
+struct Orthogonal {
+  static constexpr int64_t kGrain = 1024;
+  template <class T>
+  RUSH_FN T operator()(T x, T n) const {
+    return shift ? shifted<kind>(x, n) : orthogonal<kind>(x, n);
+  }
+};
+
 }  // namespace rush::formula::special

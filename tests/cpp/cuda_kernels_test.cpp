@@ -37,7 +37,7 @@ TEST(CudaKernels, HaveNamesOfTheirOwn) {
 TEST(CudaKernels, CompileWithoutWarningsAndSpills) {
   const char* wanted = std::getenv("RUSHLIGHT_TEST_KERNELS");
   if (!wanted) GTEST_SKIP() << "set RUSHLIGHT_TEST_KERNELS=75,87,90 to compile every kernel";
-  if (!find_library("libnvrtc").handle) GTEST_SKIP() << "there is no libnvrtc";
+  if (!find_library("libnvrtc").handle()) GTEST_SKIP() << "there is no libnvrtc";
   const std::vector<const Kernel*> kernels = every_kernel();
   constexpr size_t batch = 32;
   std::istringstream list(wanted);

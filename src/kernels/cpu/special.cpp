@@ -22,18 +22,9 @@ void two(Tensor& out, const Tensor& a, const Tensor& b) {
 
 using s::Polynomial;
 
-/// A polynomial on [-1, 1] or, shifted, on [0, 1].
-template <Polynomial kind, bool shifted>
-struct Orthogonal {
-  static constexpr int64_t kGrain = 1024;
-  template <class T>
-  T operator()(T x, T n) const {
-    return shifted ? s::shifted<kind>(x, n) : s::orthogonal<kind>(x, n);
-  }
-};
 template <Polynomial kind, bool shifted = false>
 void polynomial(Tensor& out, const Tensor& x, const Tensor& n) {
-  map<Orthogonal<kind, shifted>, Floating>(out.dtype(), out, x, n);
+  map<s::Orthogonal<kind, shifted>, Floating>(out.dtype(), out, x, n);
 }
 
 }  // namespace
