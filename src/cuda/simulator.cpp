@@ -3,7 +3,8 @@
 //
 // Note [Two ranges] One stretch of address space holds, for each device, the addresses that tensors have, which nobody
 // may touch, and at a fixed distance from them the memory itself. A launch moves every argument word that lies in the
-// first part into the second. So the host faults when it dereferences a device address, whoever computes it and
+// first part into the second; the distance is a multiple of 4 GiB, so that a short number at the start of a word stays
+// what it is, whatever the padding behind it holds. So the host faults when it dereferences a device address, whoever computes it and
 // however, while kernels need no translation of their own; a mapping that is opened while kernels run would miss what
 // the host does meanwhile, and protection keys are not on every machine. The memory of what is not allocated is closed
 // too, so a kernel that strays faults as well. The signal handler says what happened before the process ends.
@@ -35,6 +36,7 @@ namespace {
 
 constexpr size_t kPage = 2 << 20;                // what devices allocate in
 constexpr size_t kRoom = 4;                      // addresses for each byte of capacity, so that fragments don't matter
+constexpr size_t kDistance = size_t{1} << 32;    // what the distance of the two ranges is a multiple of
 constexpr size_t kStaged = 64 << 10;             // up to here a copy from pageable memory goes through a buffer
 constexpr int64_t kThreadsWorthSharing = 16384;  // simulated threads that are worth another thread of the host
 constexpr size_t kPinnedAlignment = 4096;
@@ -157,7 +159,7 @@ struct SimulatedDevice {
 class Simulator final : public Runtime {
  public:
   Simulator(int devices, size_t capacity) : capacity_(capacity), room_(kRoom * capacity), devices_(devices) {
-    const size_t all = room_ * devices_.size();
+    const size_t all = (room_ * devices_.size() + kDistance - 1) / kDistance * kDistance;
     void* memory = mmap(nullptr, 2 * all + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     check(memory != MAP_FAILED, "the simulated GPUs find no ", 2 * all, " bytes of address space");
     begin_ = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(memory) + kPage - 1) / kPage * kPage);

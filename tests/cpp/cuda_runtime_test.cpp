@@ -49,6 +49,23 @@ TEST_F(CudaRuntime, CopiesAndLaunchesInOrder) {
   EXPECT_EQ(back, std::vector<float>(64, 3.5f));
 }
 
+TEST_F(CudaRuntime, ShortNumbersInArgumentsStayWhatTheyAre) {
+  struct Short {
+    uint32_t value, padding;
+    uint32_t* to;
+  };
+  static const Kernel store{"none", "store", [](const Shape&, Dim3, void* const* arguments) {
+                              const Short& s = *static_cast<const Short*>(arguments[0]);
+                              *s.to = s.value;
+                            }};
+  auto* to = reinterpret_cast<uint32_t*>(floats(1, 64));
+  const auto address = reinterpret_cast<uintptr_t>(to) + 8;  // which value and padding together happen to be
+  launch(store, 1, {{1}, {1}}, Short{uint32_t(address), uint32_t(address >> 32), to});
+  uint32_t back = 0;
+  read(1, to, &back, sizeof back);
+  EXPECT_EQ(back, uint32_t(address));
+}
+
 TEST_F(CudaRuntime, CopiesBetweenDevicesAndSets) {
   float *a = floats(0, 64), *b = floats(1, 64);
   runtime().set(0, nullptr, a, 0, 256);
