@@ -18,6 +18,8 @@
 namespace rush {
 
 struct Node;
+template <>
+inline constexpr bool held_weakly<Node> = true;  // a leaf finds its accumulator again, if it is alive
 
 /// Where a gradient goes: the `input`-th gradient slot of `node`, which is the `input`-th result of what it recorded.
 struct Edge {

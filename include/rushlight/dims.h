@@ -32,7 +32,7 @@ class Dims {
   template <class It>
   Dims(It first, It last) {
     resize(size_t(last - first));
-    std::copy(first, last, data());
+    copy(first, size_, data());
   }
   Dims(const Dims& o) {
     if (o.capacity_ > kInline)
@@ -95,17 +95,21 @@ class Dims {
   static constexpr uint32_t kInline = 5;
   // One by one: elements that were stored a moment ago come out of the store buffer, which a wider load would have to
   // wait for.
+  template <class It>
+  static void copy(It from, uint32_t n, int64_t* to) {
+    for (uint32_t i = 0; i < n; ++i) {
+      int64_t v = from[i];
+      asm("" : "+r"(v));  // else the compiler makes a vector or a call of it
+      to[i] = v;
+    }
+  }
   void copy_inline(const Dims& o) {
     size_ = o.size_;
-    for (uint32_t i = 0; i < size_; ++i) {
-      int64_t v = o.inline_[i];
-      asm("" : "+r"(v));  // else the compiler makes a vector or a call of it
-      inline_[i] = v;
-    }
+    copy(o.inline_, size_, inline_);
   }
   void assign(const Dims& o) {
     resize(o.size_);
-    std::copy(o.begin(), o.end(), data());
+    copy(o.data(), size_, data());
   }
   void grow(size_t n) {
     const size_t capacity = std::max<size_t>(n, 2 * size_t(capacity_));

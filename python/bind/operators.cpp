@@ -110,7 +110,7 @@ struct Scratch {
     std::vector<std::unique_ptr<std::vector<Scalar>>> scalars;
   };
   std::unique_ptr<More> more;
-  Dims& next_ints() {
+  [[gnu::always_inline]] Dims& next_ints() {
     if (used_ints < std::size(ints)) return ints[used_ints++];
     return *rarer().ints.emplace_back(std::make_unique<Dims>());
   }
@@ -126,8 +126,12 @@ struct Values {
   Value* data() { return std::launder(reinterpret_cast<Value*>(room)); }
 };
 
+bool to_int_slowly(PyObject* o, int64_t& out);
 /// An int, a NumPy integer or a one-element integer tensor; no float.
-bool to_int(PyObject* o, int64_t& out) {
+inline bool to_int(PyObject* o, int64_t& out) {
+  return (PyLong_CheckExact(o) && small_int(o, out)) || to_int_slowly(o, out);
+}
+bool to_int_slowly(PyObject* o, int64_t& out) {
   if (PyLong_CheckExact(o)) {
     out = PyLong_AsLongLong(o);
     if (out == -1 && PyErr_Occurred()) {
@@ -374,7 +378,8 @@ bool parse(const OpInfo& op, const Call& call, Scratch& scratch, Value* values, 
         Dims& ints = scratch.next_ints();
         ints.resize(call.count - i);
         bool integers = true;
-        for (size_t k = i; k < call.count && integers; ++k) integers = to_int(call.args[k], ints[k - i]);
+        int64_t* const numbers = ints.data();
+        for (size_t k = i; k < call.count && integers; ++k) integers = to_int(call.args[k], numbers[k - i]);
         if (integers) {
           values[i] = Value(Ints(ints));
           break;
@@ -551,7 +556,7 @@ PyObject* run(const Operator& callable, const OpInfo& op, const Value* values, c
     Tensor result;
     Results results{&result, 1, {}, 0};
     run_unlocked(big, [&] { dispatch(op, values, results); });
-    return wrap(result);
+    return wrap(std::move(result));
   }
   if (callable.in_place) {
     run_unlocked(big, [&] { dispatch_in_place(op, values); });
@@ -591,7 +596,7 @@ PyObject* run(const Operator& callable, const OpInfo& op, const Value* values, c
   return wrap_results(op, results);
 }
 
-PyObject* call_parsed(const Operator& callable, Call& call) {
+[[gnu::always_inline]] inline PyObject* call_parsed(const Operator& callable, Call& call) {
   if (call.kwnames) {
     const Py_ssize_t n = PyTuple_GET_SIZE(call.kwnames);
     for (Py_ssize_t k = 0; k < n && !callable.in_place; ++k)

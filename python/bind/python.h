@@ -73,6 +73,20 @@ inline std::string_view text_of(PyObject* str) {
   return {s, size_t(size)};
 }
 
+/// Whether an int is small, as most are; then `value` is it, without a call.
+inline bool small_int(PyObject* exact_int, int64_t& value) {
+  const auto* o = reinterpret_cast<PyLongObject*>(exact_int);
+#if PY_VERSION_HEX >= 0x030C0000
+  if (!PyUnstable_Long_IsCompact(o)) return false;
+  value = PyUnstable_Long_CompactValue(o);
+#else
+  const Py_ssize_t digits = Py_SIZE(o);  // its sign is the number's
+  if (digits < -1 || digits > 1) return false;
+  value = digits * int64_t(o->ob_digit[0]);
+#endif
+  return true;
+}
+
 struct ReleaseGil {
   PyThreadState* state = PyEval_SaveThread();
   ~ReleaseGil() { PyEval_RestoreThread(state); }
@@ -110,6 +124,7 @@ inline bool is_tensor(PyObject* o) { return Py_TYPE(o) == tensor_type || PyType_
 inline const Tensor& unwrap(PyObject* o) { return reinterpret_cast<TensorObject*>(o)->tensor; }
 /// The tensor's one Python object, made if it has none; None for an undefined tensor. A new reference.
 PyObject* wrap(const Tensor& t);
+PyObject* wrap(Tensor&& t);
 /// A new object of `type`, a subclass of Tensor, around a tensor that has none yet.
 PyObject* wrap_as(PyTypeObject* type, Tensor t);
 
@@ -154,8 +169,24 @@ PyObject* call_operator(PyObject* callable, PyObject* const* args, size_t nargs,
 /// Python's `a OP b`; NotImplemented where the operator can't take the other.
 PyObject* call_binary(PyObject* callable, PyObject* a, PyObject* b);
 
+extern PyTypeObject* last_plain;  // a subclass of Tensor last seen to have no overrides (Parameter)
+/// What most arguments are: a tensor without overrides, a number, None.
+inline bool is_plain(PyObject* o) {
+  const PyTypeObject* type = Py_TYPE(o);
+  return type == tensor_type || type == last_plain || type == &PyLong_Type || type == &PyFloat_Type ||
+         type == &PyBool_Type || o == Py_None;
+}
+/// As torch_function, of arguments whose first `plain` are.
+bool call_override(PyObject* callable, PyObject* const* args, size_t nargs, PyObject* kwnames, size_t plain,
+                   PyObject*& result);
 /// Whether any of the arguments overrides operators with __torch_function__; then `result` is what that gave.
-bool torch_function(PyObject* callable, PyObject* const* args, size_t nargs, PyObject* kwnames, PyObject*& result);
+inline bool torch_function(PyObject* callable, PyObject* const* args, size_t nargs, PyObject* kwnames,
+                           PyObject*& result) {
+  const size_t total = nargs + (kwnames ? size_t(PyTuple_GET_SIZE(kwnames)) : 0);
+  for (size_t i = 0; i < total; ++i)
+    if (!is_plain(args[i])) return call_override(callable, args, nargs, kwnames, i, result);
+  return false;
+}
 
 // ---- what each file adds to the module ----
 

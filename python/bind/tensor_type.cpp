@@ -11,13 +11,14 @@
 namespace rush::python {
 
 PyTypeObject* tensor_type = nullptr;
+PyTypeObject* last_plain = nullptr;
 
 namespace {
 
 TensorObject* as_object(PyObject* o) { return reinterpret_cast<TensorObject*>(o); }
 const Tensor& self_of(PyObject* o) { return as_object(o)->tensor; }
 
-/// Memory of dead plain tensors, for the next: most tensors live for one line of a program.
+/// Dead plain tensors, for the next: most tensors live for one line of a program. They keep their count on the type.
 constexpr size_t kMostSpare = 64;
 PyObject* spare[kMostSpare];
 size_t spares = 0;
@@ -30,7 +31,8 @@ TensorObject* new_plain() {
     return o;
   }
   PyObject* o = spare[--spares];
-  return as_object(PyObject_Init(o, tensor_type));
+  Py_SET_REFCNT(o, 1);
+  return as_object(o);
 }
 
 PyObject* attach(PyTypeObject* type, Tensor t) {
@@ -42,14 +44,14 @@ PyObject* attach(PyTypeObject* type, Tensor t) {
     o = reinterpret_cast<TensorObject*>(need(type->tp_alloc(type, 0)));
   }
   new (&o->tensor) Tensor(std::move(t));
-  o->tensor.impl()->python = o;
+  o->tensor.impl()->python.store(o, std::memory_order_relaxed);  // read and written under the GIL
   return reinterpret_cast<PyObject*>(o);
 }
 
 void drop_tensor(TensorObject* o) {
   if (!o->tensor.defined()) return;
   TensorImpl& impl = *o->tensor.impl();
-  if (impl.python == o) impl.python = nullptr;
+  if (impl.python.load(std::memory_order_relaxed) == o) impl.python.store(nullptr, std::memory_order_relaxed);
   o->tensor = Tensor();
 }
 
@@ -84,8 +86,8 @@ void dealloc(PyObject* self) {
     spare[spares++] = self;
   } else {
     type->tp_free(self);
+    Py_DECREF(type);
   }
-  Py_DECREF(type);
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
@@ -551,14 +553,6 @@ PyType_Spec spec{"rushlight.Tensor", sizeof(TensorObject), 0,
 thread_local bool torch_function_enabled = true;
 PyObject* torch_function_name = nullptr;
 PyObject* disabled_torch_function = nullptr;  // what a class sets to have its results plain tensors
-PyTypeObject* last_plain = nullptr;           // a subclass last seen to have it so (Parameter)
-
-/// What most arguments are: a tensor without overrides, a number, None.
-inline bool is_plain(PyObject* o) {
-  const PyTypeObject* type = Py_TYPE(o);
-  return type == tensor_type || type == last_plain || type == &PyLong_Type || type == &PyFloat_Type ||
-         type == &PyBool_Type || o == Py_None;
-}
 
 /// The override of an argument's type, or null. A new reference.
 Object override_of(PyObject* o) {
@@ -608,31 +602,40 @@ PyMethodDef functions[] = {{"_disabled_torch_function_impl", disabled, METH_VARA
 
 }  // namespace
 
-PyObject* wrap(const Tensor& t) {
-  if (!t.defined()) Py_RETURN_NONE;
-  TensorImpl& impl = *t.impl();
-  if (auto* object = static_cast<TensorObject*>(impl.python.load(std::memory_order_relaxed))) {
-    if (impl.owns_python) {  // the count that the impl held on the object becomes the caller's, and the object holds
-                             // the impl
-      impl.owns_python = false;
-      forget_finalized(reinterpret_cast<PyObject*>(object));
-      Ref<TensorImpl>(t.ref()).leak();
-      return reinterpret_cast<PyObject*>(object);
-    }
-    Py_INCREF(object);
+namespace {
+/// The object that shows this impl, a new reference; null if there is none.
+PyObject* shown(TensorImpl& impl) {
+  auto* object = static_cast<TensorObject*>(impl.python.load(std::memory_order_relaxed));
+  if (!object) return nullptr;
+  if (impl.owns_python) {  // the count that the impl held on the object becomes the caller's; the object holds the impl
+    impl.owns_python = false;
+    forget_finalized(reinterpret_cast<PyObject*>(object));
+    Ref<TensorImpl>(&impl).leak();
     return reinterpret_cast<PyObject*>(object);
   }
+  Py_INCREF(object);
+  return reinterpret_cast<PyObject*>(object);
+}
+}  // namespace
+
+PyObject* wrap(Tensor&& t) {
+  if (!t.defined()) Py_RETURN_NONE;
+  if (PyObject* object = shown(*t.impl())) return object;
+  return attach(tensor_type, std::move(t));
+}
+
+PyObject* wrap(const Tensor& t) {
+  if (!t.defined()) Py_RETURN_NONE;
+  if (PyObject* object = shown(*t.impl())) return object;
   return attach(tensor_type, t);
 }
 
 PyObject* wrap_as(PyTypeObject* type, Tensor t) { return attach(type, std::move(t)); }
 
-bool torch_function(PyObject* callable, PyObject* const* args, size_t nargs, PyObject* kwnames, PyObject*& result) {
+bool call_override(PyObject* callable, PyObject* const* args, size_t nargs, PyObject* kwnames, size_t plain,
+                   PyObject*& result) {
   if (!torch_function_enabled) return false;
   const size_t total = nargs + (kwnames ? size_t(PyTuple_GET_SIZE(kwnames)) : 0);
-  size_t plain = 0;
-  while (plain < total && is_plain(args[plain])) ++plain;
-  if (plain == total) return false;
   std::vector<Object> found;
   const auto look = [&](PyObject* o) {
     if (!override_of(o)) return;

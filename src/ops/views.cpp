@@ -96,10 +96,7 @@ Errors: RuntimeError where the strides don't allow it without a copy: use reshap
         .composite =
             [](const Tensor& x, Ints size) {
               Dims target = infer_size(size, x.numel());
-              if (x.is_contiguous()) {
-                Dims steps = contiguous_strides(target);
-                return alias(x, std::move(target), std::move(steps), x.storage_offset());
-              }
+              if (x.is_contiguous()) return alias_contiguous(x, target);
               auto strides = view_strides(x.sizes(), x.strides(), target);
               check(strides.has_value(),
                     "view size is not compatible with input tensor's size and stride (at least one dimension spans "
@@ -150,7 +147,7 @@ OP_DEFINE(reshape){{
     .composite =
         [](const Tensor& x, Ints shape) {
           const Dims target = infer_size(shape, x.numel());
-          if (view_strides(x.sizes(), x.strides(), target)) return view(x, target);
+          if (x.is_contiguous() || view_strides(x.sizes(), x.strides(), target)) return view(x, target);
           return view(clone(x, MemoryFormat::Contiguous), target);
         },
 }};

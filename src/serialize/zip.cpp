@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -261,30 +260,6 @@ void write_file(const std::string& path, const std::function<void(const Sink&)>&
     throw;
   }
   if (::close(fd) != 0) throw FileError(failure("cannot write", path));
-}
-
-uint32_t crc32(const void* data, size_t size) {
-  // Eight bytes a step from eight tables (Kounavis and Berry 2005): 1.5 GB/s or more, past most disks.
-  static const auto tables = [] {
-    std::array<std::array<uint32_t, 256>, 8> t{};
-    for (uint32_t i = 0; i < 256; ++i) {
-      uint32_t c = i;
-      for (int bit = 0; bit < 8; ++bit) c = c >> 1 ^ (c & 1 ? 0xedb88320u : 0);
-      t[0][i] = c;
-    }
-    for (uint32_t i = 0; i < 256; ++i)
-      for (int k = 1; k < 8; ++k) t[k][i] = t[k - 1][i] >> 8 ^ t[0][t[k - 1][i] & 0xff];
-    return t;
-  }();
-  uint32_t c = ~0u;
-  const auto* p = static_cast<const uint8_t*>(data);
-  for (; size >= 8; p += 8, size -= 8) {
-    c ^= p[0] | p[1] << 8 | p[2] << 16 | static_cast<uint32_t>(p[3]) << 24;
-    c = tables[7][c & 0xff] ^ tables[6][c >> 8 & 0xff] ^ tables[5][c >> 16 & 0xff] ^ tables[4][c >> 24] ^
-        tables[3][p[4]] ^ tables[2][p[5]] ^ tables[1][p[6]] ^ tables[0][p[7]];
-  }
-  for (; size > 0; --size) c = c >> 8 ^ tables[0][(c ^ *p++) & 0xff];
-  return ~c;
 }
 
 }  // namespace rush::serialize

@@ -23,6 +23,9 @@ inline int64_t count_elements(Ints sizes) {
 /// memory could hold as many.
 int64_t extent(Ints sizes, Ints strides);
 
+/// A contiguous tensor's elements in another shape of as many: alias() with less to compute.
+Tensor alias_contiguous(const Tensor& t, const Dims& sizes);
+
 /// For numbers that are multiplied and added as they come, such as windows, steps and borders: throws Error unless they
 /// fit into 32 bits.
 inline void check_int32(std::string_view name, Ints values) {

@@ -159,18 +159,38 @@ Tensor allocate(const Meta& meta) {
   return Tensor(std::move(impl));
 }
 
-Tensor alias(const Tensor& t, Dims sizes, Dims strides, int64_t offset) {
+namespace {
+Ref<TensorImpl> share(const TensorImpl& from, int64_t offset) {
   Ref<TensorImpl> impl(new TensorImpl);
-  const TensorImpl& from = *t.impl();
   impl->storage = from.storage;
   impl->dtype = from.dtype;
   impl->device = from.device;
-  impl->sizes = std::move(sizes);
-  impl->strides = std::move(strides);
   impl->offset = offset;
   impl->untracked = from.untracked;
   impl->inference = from.inference;
+  return impl;
+}
+}  // namespace
+
+Tensor alias(const Tensor& t, Dims sizes, Dims strides, int64_t offset) {
+  Ref<TensorImpl> impl = share(*t.impl(), offset);
+  impl->sizes = std::move(sizes);
+  impl->strides = std::move(strides);
   impl->refresh();
+  return Tensor(std::move(impl));
+}
+
+Tensor alias_contiguous(const Tensor& t, const Dims& sizes) {
+  Ref<TensorImpl> impl = share(*t.impl(), t.storage_offset());
+  impl->numel = t.numel();
+  impl->sizes = sizes;
+  impl->strides.resize(sizes.size());
+  int64_t* const strides = impl->strides.data();
+  int64_t step = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    strides[i] = step;
+    step *= std::max<int64_t>(sizes[i], 1);
+  }
   return Tensor(std::move(impl));
 }
 

@@ -75,6 +75,14 @@ std::shared_ptr<TensorRecord> make_tensor(const std::string& bytes, std::vector<
 
 TEST(Zip, ChecksumsAndCompressionAreTheStandardOnes) {
   EXPECT_EQ(crc32("123456789", 9), 0xcbf43926u);
+  std::string bytes;
+  uint32_t expected = ~0u;  // bit by bit, for every length around the blocks that are taken at once
+  for (size_t n = 0; n < 1000; ++n) {
+    ASSERT_EQ(crc32(bytes.data(), n), ~expected) << n;
+    bytes += static_cast<char>(n * n * 31 + 7);
+    expected ^= static_cast<uint8_t>(bytes.back());
+    for (int bit = 0; bit < 8; ++bit) expected = expected >> 1 ^ (expected & 1 ? 0xedb88320u : 0);
+  }
   EXPECT_EQ(inflate(from_hex("2b2a2dce5028422100"), 19), "rush rush rush rush");
   EXPECT_EQ(inflate(from_hex("010600f9ff73746f726564"), 6), "stored");
   EXPECT_THROW(inflate(from_hex("2b2a2dce5028422100"), 18), FileError);

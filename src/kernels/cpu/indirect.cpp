@@ -129,10 +129,11 @@ HWY_NOINLINE void pixel_kernel(const PixelTile& t) {
 
 // ---- for the weight -------------------------------------------------------------------------------------------------
 
-// c[i * c_row] = the sum over pairs of a[pair.a + i] * b[pair.b].
+// c[i * c_row] = the sum over images and pairs of a[pair.a + i] * b[pair.b].
 struct PairTile {
-  int64_t rows, count;
+  int64_t rows, images, count;
   const float *a, *b;
+  int64_t a_image, b_image;  // from image to image
   const Pair* pairs;
   float* c;
   int64_t c_row;
@@ -147,19 +148,20 @@ HWY_NOINLINE void pair_kernel(const PairTile& t) {
 #pragma GCC unroll 2
     for (int v = 0; v < V; ++v) sum[i][v] = hn::Zero(d);
   }
-  for (int64_t p = 0; p < t.count; ++p) {
-    const float* HWY_RESTRICT a = t.a + t.pairs[p].a;
-    const float* HWY_RESTRICT b = t.b + t.pairs[p].b;
-    Vec bv[V];
+  for (int64_t n = 0; n < t.images; ++n)
+    for (int64_t p = 0; p < t.count; ++p) {
+      const float* HWY_RESTRICT a = t.a + n * t.a_image + t.pairs[p].a;
+      const float* HWY_RESTRICT b = t.b + n * t.b_image + t.pairs[p].b;
+      Vec bv[V];
 #pragma GCC unroll 2
-    for (int v = 0; v < V; ++v) bv[v] = hn::LoadU(d, b + v * N);
+      for (int v = 0; v < V; ++v) bv[v] = hn::LoadU(d, b + v * N);
 #pragma GCC unroll 16
-    for (int i = 0; i < R; ++i) {
-      const Vec av = hn::Set(d, a[i]);
+      for (int i = 0; i < R; ++i) {
+        const Vec av = hn::Set(d, a[i]);
 #pragma GCC unroll 2
-      for (int v = 0; v < V; ++v) sum[i][v] = hn::MulAdd(av, bv[v], sum[i][v]);
+        for (int v = 0; v < V; ++v) sum[i][v] = hn::MulAdd(av, bv[v], sum[i][v]);
+      }
     }
-  }
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i) {
     if (i >= t.rows) break;
@@ -244,23 +246,28 @@ void data_gradient(const DataGradient& g) {
         for (int64_t s = 0; s < count; s += length) {
           length = std::min(R, images >= 8 ? images - s % images : count - s);
           Extent at[kMaxRows];
-          int64_t image[kMaxRows], c_at[kMaxRows];
+          int64_t image_at[kMaxRows], c_at[kMaxRows];
           for (int64_t i = 0; i < length; ++i) {
-            at[i] = position(gather.grid, (s + i) / images);
-            image[i] = (s + i) % images;
+            const int64_t q = (s + i) / images, image = (s + i) % images;
+            at[i] = position(gather.grid, q);
+            image_at[i] = (first + image) * source * row;
             int64_t to = 0;
             for (int d = 0; d < 3; ++d) to = to * c.input[d] + phases[phase][d] + at[i][d] * c.stride[d];
-            c_at[i] = (image[i] * pixels + to) * width;
+            c_at[i] = (image * pixels + to) * width;
           }
           int64_t* const a_at = scratch<int64_t>(Scratch::gather, (taps + 1) * (kMaxRows + 1));
           int64_t* const b_at = a_at + taps * kMaxRows;
           int64_t used = 0;
           for (size_t t = 0; t < gather.taps.size(); ++t) {
             bool any = false;
+            int64_t index = -1;
             for (int64_t i = 0; i < kMaxRows; ++i) {
-              const int64_t index = i < length ? source_index(gather, at[i], gather.offsets[t]) : -1;
+              if (i == length)
+                index = -1;
+              else if (i < length && (i == 0 || at[i] != at[i - 1]))
+                index = source_index(gather, at[i], gather.offsets[t]);
               any |= index >= 0;
-              a_at[used * kMaxRows + i] = index < 0 ? outside : ((first + image[i]) * source + index) * row;
+              a_at[used * kMaxRows + i] = index < 0 ? outside : image_at[i] + index * row;
             }
             if (any) b_at[used++] = gather.taps[t] * plane;
           }
@@ -283,11 +290,10 @@ void weight_gradient(const WeightGradient& g) {
   const float* const grads = channels_last(Scratch::b, g.grad_y, c.batch, c.out_channels, pixels);
   std::vector<std::vector<Pair>> pairs(static_cast<size_t>(taps));
   for (size_t t = 0; t < pairs.size(); ++t)
-    for (int64_t n = 0; n < c.batch; ++n)
-      for (int64_t q = 0; q < pixels; ++q) {
-        const int64_t index = source_index(gather, position(gather.grid, q), gather.offsets[t]);
-        if (index >= 0) pairs[t].push_back({(n * source + index) * x_row, (n * pixels + q) * grad_row});
-      }
+    for (int64_t q = 0; q < pixels; ++q) {
+      const int64_t index = source_index(gather, position(gather.grid, q), gather.offsets[t]);
+      if (index >= 0) pairs[t].push_back({index * x_row, q * grad_row});
+    }
 
   const int64_t R = panel_rows(c.in_channels), rows = ceil_div(c.in_channels, R), panels = ceil_div(c.out_channels, P);
   const int64_t group = R * std::clamp<int64_t>(rows * panels / (2 * num_threads()), 1, 5);
@@ -300,8 +306,8 @@ void weight_gradient(const WeightGradient& g) {
       for (int64_t t = 0; t < taps; ++t) {
         const auto& list = pairs[static_cast<size_t>(t)];
         for (int64_t i = 0; i < channels; i += R)
-          run_pairs({std::min(R, channels - i), static_cast<int64_t>(list.size()), x + c0 + i, grads + k0, list.data(),
-                     sums + (i * taps + t) * width, taps * width},
+          run_pairs({std::min(R, channels - i), c.batch, static_cast<int64_t>(list.size()), x + c0 + i, grads + k0,
+                     source * x_row, pixels * grad_row, list.data(), sums + (i * taps + t) * width, taps * width},
                     width);
       }
       transpose(sums, width, channels * taps, outs, g.grad_weight + (k0 * c.in_channels + c0) * taps,
