@@ -1,7 +1,8 @@
 // The caching CPU allocator. Three tiers:
 //   up to 1 KB    size classes cut from slabs; free blocks in a list of the thread, surplus in a shared one
 //   up to 64 KB   size classes; free blocks in a list of the thread, surplus back to a heap
-//   above         a heap: best fit, splitting and merging, so that the same touched pages serve changing shapes
+//   above         a heap: best fit among touched pages, then among others; splitting and merging, so that the same
+//                 pages serve changing shapes
 // Blocks have no header: cpu_free is told the size. Everything here is leaked on purpose, so that tensors may be freed
 // at any time while threads and the process end.
 #include "rushlight/allocator.h"
@@ -77,13 +78,13 @@ class Heap {
 
   // Null if the system has no more.
   void* allocate(size_t size) {
-    auto fit = by_size_.lower_bound({size, 0});
-    if (fit == by_size_.end()) {
+    auto found = fit(size);
+    if (found == blocks_.end()) {
       if (!grow(size)) return nullptr;
-      fit = by_size_.lower_bound({size, 0});
+      found = fit(size);
     }
-    const uintptr_t address = fit->second;
-    const Free block = remove(blocks_.find(address));
+    const uintptr_t address = found->first;
+    const Free block = remove(found);
     if (block.size > size) insert(address + size, {block.size - size, block.dirty});
     used_ += size;
     window_peak_ = std::max(window_peak_, used_);
@@ -116,16 +117,15 @@ class Heap {
 
   // Gives pages of free blocks back, the largest first, until at most `keep` dirty bytes remain.
   void release(size_t keep) {
-    for (auto it = by_size_.end(); it != by_size_.begin() && dirty_ > keep;) {
-      --it;
-      const auto found = blocks_.find(it->second);
-      Free& block = found->second;
-      if (!block.dirty) continue;
-      const uintptr_t first = (found->first + page - 1) / page * page, last = (found->first + block.size) / page * page;
+    for (auto it = dirty_by_size_.end(); it != dirty_by_size_.begin() && dirty_ > keep;) {
+      const auto [size, address] = *--it;
+      const uintptr_t first = (address + page - 1) / page * page, last = (address + size) / page * page;
       if (first >= last) continue;  // not a whole page
       madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
-      block.dirty = false;
-      dirty_ -= block.size;
+      it = dirty_by_size_.erase(it);
+      clean_by_size_.emplace(size, address);
+      blocks_.find(address)->second.dirty = false;
+      dirty_ -= size;
     }
   }
 
@@ -139,6 +139,15 @@ class Heap {
     bool dirty;
   };
   using Blocks = std::map<uintptr_t, Free>;
+  using BySize = std::set<std::pair<size_t, uintptr_t>>;
+
+  // The smallest block that is large enough, if possible one whose pages are in memory.
+  Blocks::iterator fit(size_t size) {
+    for (const BySize* blocks : {&dirty_by_size_, &clean_by_size_})
+      if (const auto it = blocks->lower_bound({size, 0}); it != blocks->end()) return blocks_.find(it->second);
+    return blocks_.end();
+  }
+  BySize& by_size(const Free& block) { return block.dirty ? dirty_by_size_ : clean_by_size_; }
 
   // A freed block is dirty. Merged with a clean one it would make that count as dirty as well, so a large clean block
   // stays apart: it is the untouched end of a segment, or was given back.
@@ -146,13 +155,13 @@ class Heap {
 
   void insert(uintptr_t address, Free block) {
     blocks_.emplace(address, block);
-    by_size_.emplace(block.size, address);
+    by_size(block).emplace(block.size, address);
     if (block.dirty) dirty_ += block.size;
   }
 
   Free remove(Blocks::iterator it) {
     const Free block = it->second;
-    by_size_.erase({block.size, it->first});
+    by_size(block).erase({block.size, it->first});
     blocks_.erase(it);
     if (block.dirty) dirty_ -= block.size;
     return block;
@@ -206,7 +215,7 @@ class Heap {
 
   const size_t segment_;
   Blocks blocks_;
-  std::set<std::pair<size_t, uintptr_t>> by_size_;
+  BySize dirty_by_size_, clean_by_size_;
   size_t used_ = 0, dirty_ = 0, window_peak_ = 0, last_peak_ = 0, frees_ = 0;
   std::chrono::steady_clock::time_point window_start_ = std::chrono::steady_clock::now();
 };
