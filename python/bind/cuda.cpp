@@ -5,8 +5,10 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
+#include "cuda/cudnn.h"
 #include "cuda/libraries.h"
 #include "cuda/runtime.h"
+#include "cuda/simulator.h"
 #include "module_base.h"
 #include "python.h"
 #include "rushlight/generator.h"
@@ -77,7 +79,7 @@ void add_cuda(PyObject* module) {
   m.def(
       "start", [] { cuda::runtime(); }, "Opens the driver or the simulator. RuntimeError if there is neither.");
   m.def(
-      "simulated", [] { return cuda::runtime().simulated(); }, "Whether the devices are simulated.");
+      "simulates", [] { return cuda::simulated_devices() > 0; }, "Whether devices are or would be simulated ones.");
   m.def("current_device", &cuda::current_device, "The current device of this thread.");
   m.def("set_device", &cuda::set_device, nb::arg("device"), "Makes a device current on this thread.");
   m.def("synchronize", &cuda::synchronize, free_gil, nb::arg("device"), "Waits for all work on a device.");
@@ -149,6 +151,13 @@ void add_cuda(PyObject* module) {
   m.def("set_memory_fraction", &cuda::set_memory_fraction, nb::arg("fraction"), nb::arg("device"),
         "Bounds this process's part of a device's memory.");
   m.def("library", &library, nb::arg("name"), "The path of one of NVIDIA's libraries or None, and the places tried.");
+  nb::class_<cuda::CudnnSettings>(m, "CudnnSettings", "The switches of rushlight.backends.cudnn.")
+      .def_rw("enabled", &cuda::CudnnSettings::enabled)
+      .def_rw("benchmark", &cuda::CudnnSettings::benchmark)
+      .def_rw("deterministic", &cuda::CudnnSettings::deterministic)
+      .def_rw("allow_tf32", &cuda::CudnnSettings::allow_tf32);
+  m.attr("cudnn_settings") = nb::cast(&cuda::cudnn_settings, nb::rv_policy::reference);
+  m.def("cudnn_version", &cuda::cudnn_version, "The version of cuDNN, such as 91900; 0 where there is none.");
   m.def("empty_cache", &cuda::empty_cache, free_gil, "Gives unused memory back.");
   m.def(
       "default_generator",

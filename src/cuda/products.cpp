@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "cuda/cudnn.h"
 #include "cuda/libraries.h"
 #include "cuda/runtime.h"
 #include "kernels/cpu/gemm.h"
@@ -218,7 +219,8 @@ bool library_gemm(int device, const Gemm& gemm) {
 
 bool library_convolution(int device, ConvolutionPass pass, const cpu::Convolution& conv, DType dtype, void* out,
                          const void* a, const void* b, const void* bias) {
-  if (!stands_in()) return false;
+  if (!runtime().simulated()) return cudnn_convolution(device, pass, conv, dtype, out, a, b, bias);
+  if (!stands_in() || !cudnn_settings.enabled) return false;
   runtime().call(device, current_stream(device).handle(),
                  [=, out = reach(out), a = reach(a), b = reach(b), bias = reach(bias)] {
                    for_floating(dtype, [&]<class T>() { simulate<T>(pass, conv, out, a, b, bias); });

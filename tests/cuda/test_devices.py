@@ -283,3 +283,17 @@ def test_collect_env():
     assert "cuda:1: Rushlight simulated GPU" in done.stdout and "RUSHLIGHT_SIM_GPUS: 2" in done.stdout
     for library in ("libnvrtc", "libcublasLt", "libcudnn"):
         assert f"{library}: " in done.stdout
+
+
+def test_cudnn_is_switched_off_and_on():
+    cudnn = torch.backends.cudnn
+    assert cudnn.is_available() and cudnn.enabled and not cudnn.benchmark
+    x, w, b = torch.randn(2, 4, 9, 8), torch.randn(6, 2, 3, 2), torch.randn(6)
+    expected = torch.nn.functional.conv2d(x, w, b, stride=2, padding=1, groups=2)
+    with cudnn.flags(enabled=False, benchmark=True, deterministic=True):
+        assert not cudnn.enabled and cudnn.benchmark and cudnn.deterministic
+        own = torch.nn.functional.conv2d(x.cuda(), w.cuda(), b.cuda(), stride=2, padding=1, groups=2)
+    assert cudnn.enabled and not cudnn.benchmark
+    stands_in = torch.nn.functional.conv2d(x.cuda(), w.cuda(), b.cuda(), stride=2, padding=1, groups=2)
+    for result in (own, stands_in):
+        assert torch.allclose(result.cpu(), expected, atol=1e-5)

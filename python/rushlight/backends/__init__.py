@@ -1,6 +1,8 @@
 """What computes on each device, and the switches that PyTorch code sets. A switch is remembered; where there is nothing
 for it to switch, it changes nothing."""
 
+from rushlight._C import _cuda
+
 from . import cpu
 
 
@@ -30,21 +32,39 @@ class _Setting:
 
     def __enter__(self):
         self.before = {name: getattr(self.flags, name, None) for name in self.settings}
-        self.flags.__dict__.update(self.settings)
+        self._set(self.settings)
 
     def __exit__(self, *_):
-        self.flags.__dict__.update(self.before)
+        self._set(self.before)
+
+    def _set(self, settings):
+        for name, value in settings.items():
+            setattr(self.flags, name, value)
 
 
-cudnn = _Flags(
-    "cudnn",
-    enabled=True,
-    benchmark=False,
-    benchmark_limit=10,
-    deterministic=False,
-    allow_tf32=True,
-    fp32_precision="none",
-)
+def _switch(name):
+    return property(lambda self: getattr(_cuda.cudnn_settings, name),
+                    lambda self, value: setattr(_cuda.cudnn_settings, name, bool(value)))  # fmt: skip
+
+
+class _Cudnn(_Flags):
+    """Convolutions by cuDNN: whether it is used where it is there, whether algorithms are chosen by measuring them, whether
+    only those are taken that give the same bits each time, and whether float32 may be multiplied as TensorFloat-32."""
+
+    enabled, benchmark, deterministic, allow_tf32 = map(
+        _switch, ("enabled", "benchmark", "deterministic", "allow_tf32")
+    )
+
+    def is_available(self):
+        """Whether there are a CUDA device and cuDNN. A simulated device has a stand-in."""
+        return _cuda.device_count() > 0 and (_cuda.simulates() or _cuda.cudnn_version() > 0)
+
+    def version(self):
+        """cuDNN's version, such as 91900; None where it is not there."""
+        return _cuda.cudnn_version() or None
+
+
+cudnn = _Cudnn("cudnn", benchmark_limit=10, fp32_precision="none")
 mkldnn = _Flags("mkldnn", enabled=False, deterministic=False, allow_tf32=False)
 mkl = _Flags("mkl")
 mps = _Flags("mps")
