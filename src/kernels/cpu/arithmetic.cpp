@@ -75,23 +75,8 @@ void addcdiv(Tensor& out, const Tensor& a, const Tensor& b, const Tensor& c, Sca
   for_compute(FloatingOrComplex{}, out.dtype(),
               [&]<class T>() { apply<T, T, T>(f::AddCDiv<T>{value.to<T>()}, out, a, b, c); });
 }
-/// formula::Where without a conditional, of which compilers make a branch that a random condition mispredicts half of
-/// the time.
-struct PickByBits {
-  template <class T>
-  RUSH_FN T operator()(bool condition, T a, T b) const {
-    if constexpr (f::is_complex<T>) {
-      return {(*this)(condition, a.real(), b.real()), (*this)(condition, a.imag(), b.imag())};
-    } else {
-      using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint8_t>>;
-      const Bits mask = Bits(0 - Bits(std::bit_cast<uint8_t>(condition)));
-      const Bits x = std::bit_cast<Bits>(a), y = std::bit_cast<Bits>(b);
-      return std::bit_cast<T>(Bits(y ^ ((x ^ y) & mask)));
-    }
-  }
-};
 void where(Tensor& out, const Tensor& condition, const Tensor& a, const Tensor& b) {
-  for_compute(Any{}, out.dtype(), [&]<class T>() { apply<bool, T, T>(PickByBits{}, out, condition, a, b); });
+  for_compute(Any{}, out.dtype(), [&]<class T>() { apply<bool, T, T>(f::Where{}, out, condition, a, b); });
 }
 
 void clamp(Tensor& out, const Tensor& x, OptScalar low, OptScalar high) {

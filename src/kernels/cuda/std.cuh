@@ -176,6 +176,7 @@ using ::copysign;
 using ::cos;
 using ::cosh;
 using ::cyl_bessel_i0;
+using ::erfc;
 using ::exp;
 using ::fabs;
 using ::floor;
