@@ -214,6 +214,11 @@ struct AutocastPolicy {
 constexpr AutocastPolicy on_cuda(Autocast policy) { return {policy, Autocast::as_input}; }
 constexpr AutocastPolicy on_cpu(Autocast policy) { return {Autocast::as_input, policy}; }
 
+/// Stands for a kernel on GPUs where there is none: the CPU's runs, on copies of the tensors in the host's memory.
+/// docs/devices.md lists the operators.
+struct OnHost {};
+inline constexpr OnHost on_host;
+
 struct OpInfo;
 
 /// An operator's definition, without its types. What dispatch, autograd, Python and the tests read.
@@ -228,7 +233,7 @@ struct OpInfo {
   uint32_t saved_args = 0, saved_shapes = 0, saved_results = 0;  // bit i: argument or result i
   std::array<uint32_t, kMaxArgs> saved_if{};  // argument i is kept only if one of these arguments needs a gradient
   bool view = false, pointwise = false, overwrites = false, in_place = false, has_kernel = false,
-       differentiable = false, random = false, out_apart = false, across_devices = false;
+       differentiable = false, random = false, out_apart = false, across_devices = false, on_host = false;
   AutocastPolicy autocast;
   const char* onnx = "";
   std::array<Value, kMaxArgs> defaults{};
@@ -274,9 +279,11 @@ struct Def<S, std::index_sequence<I...>> {
   /// a device on which there is none.
   struct Kernels {
     Kernel cpu = nullptr, cuda = nullptr;
+    bool host = false;
     constexpr Kernels() = default;
     constexpr Kernels(Kernel any) : cpu(any), cuda(any) {}
     constexpr Kernels(Kernel on_cpu, Kernel on_cuda) : cpu(on_cpu), cuda(on_cuda) {}
+    constexpr Kernels(Kernel on_cpu, OnHost) : cpu(on_cpu), host(true) {}
   };
 
   const char* doc = "";
@@ -317,6 +324,8 @@ Tensor allocate_result(const Meta& meta, Device device);
 /// Tells the GPU's runtime whose work comes next.
 void announce_kernel(const OpInfo& op, const Value* args, const Tensor* results, size_t count);
 void copy_result(Tensor& out, const Tensor& value);
+/// On copies of the tensors in the host's memory, the results of which go to `device`.
+void run_on_host(const OpInfo& op, const Value* args, Results& results, Device device);
 [[noreturn]] void raise_no_kernel(const OpInfo& op, Device device);
 Device device_of(const OpInfo& op, const Value* args);
 /// A default's text as a Value.
@@ -351,6 +360,7 @@ struct Entry<S, std::index_sequence<I...>> : OpInfo {
     out_apart = d.out_apart;
     across_devices = d.across_devices;
     has_kernel = d.kernel.cpu != nullptr;
+    on_host = d.kernel.host;
     differentiable = d.vjp || d.composite;
     autocast = d.autocast;
     onnx = d.onnx;
@@ -411,6 +421,8 @@ struct Entry<S, std::index_sequence<I...>> : OpInfo {
           (std::make_index_sequence<sc.results>{});
         }
       }
+    } else if (op.on_host) {
+      run_on_host(op, args, out, device);
     } else if (d.composite) {
       composite_thunk(op, args, out);
     } else {
@@ -446,6 +458,12 @@ struct Entry<S, std::index_sequence<I...>> : OpInfo {
       const Device device = device_of(op, args);
       const auto kernel = kernel_on(op, device);
       if (!kernel) {
+        if (op.on_host) {
+          Tensor value;
+          Results results{&value, 1, {}, 0};
+          run_on_host(op, args, results, device);
+          return copy_result(out, value);
+        }
         const auto composite = def_of(op).composite;
         if (!composite) raise_no_kernel(op, device);
         return copy_result(out, composite(Boxed<sc.args[I].kind>::get(args[I])...));

@@ -693,9 +693,9 @@ PyObject* get_traits(PyObject* self, void*) {
       const auto flag = [&](bool v) { return v ? on.get() : off.get(); };
       PyTuple_SET_ITEM(
           tuple.get(), Py_ssize_t(i),
-          need(Py_BuildValue("{sOsOsOsOsOsOsO}", "kernel", flag(op.has_kernel), "composite", flag(op.run_composite),
+          need(Py_BuildValue("{sOsOsOsOsOsOsOsO}", "kernel", flag(op.has_kernel), "composite", flag(op.run_composite),
                              "vjp", flag(op.vjp), "in_place", flag(op.in_place), "view", flag(op.view), "random",
-                             flag(op.random), "method", flag(op.schema->is_method()))));
+                             flag(op.random), "method", flag(op.schema->is_method()), "on_host", flag(op.on_host))));
     }
     return tuple.release();
   });

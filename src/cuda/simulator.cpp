@@ -4,10 +4,11 @@
 // Note [Two ranges] One stretch of address space holds, for each device, the addresses that tensors have, which nobody
 // may touch, and at a fixed distance from them the memory itself. A launch moves every argument word that lies in the
 // first part into the second; the distance is a multiple of 4 GiB, so that a short number at the start of a word stays
-// what it is, whatever the padding behind it holds. So the host faults when it dereferences a device address, whoever computes it and
-// however, while kernels need no translation of their own; a mapping that is opened while kernels run would miss what
-// the host does meanwhile, and protection keys are not on every machine. The memory of what is not allocated is closed
-// too, so a kernel that strays faults as well. The signal handler says what happened before the process ends.
+// what it is, whatever the padding behind it holds. So the host faults when it dereferences a device address, whoever
+// computes it and however, while kernels need no translation of their own; a mapping that is opened while kernels run
+// would miss what the host does meanwhile, and protection keys are not on every machine. The memory of what is not
+// allocated is closed too, so a kernel that strays faults as well. The signal handler says what happened before the
+// process ends.
 #include "cuda/simulator.h"
 
 #include <pthread.h>

@@ -269,6 +269,22 @@ void announce_kernel(const OpInfo& op, const Value* args, const Tensor* results,
   cuda::begin_operation(op.schema->name, accesses);
 }
 
+void run_on_host(const OpInfo& op, const Value* args, Results& results, Device device) {
+  const size_t n = op.schema->count;
+  SmallVector<Tensor, 4> copies(n);
+  SmallVector<Value, 8> values(n);
+  for (size_t i = 0; i < n; ++i) {
+    values[i] = args[i];
+    assume(args[i].tag != Value::Tag::Tensors);
+    if (args[i].tag != Value::Tag::Tensor) continue;
+    copies[i] = to(args[i].tensor(), kCPU);
+    values[i] = Value(copies[i]);
+  }
+  op.run(op, values.data(), results);
+  for (size_t i = 0; i < results.count; ++i) results.tensors[i] = to(results.tensors[i], device);
+  for (Tensor& t : results.list) t = to(t, device);
+}
+
 void raise_no_kernel(const OpInfo& op, Device device) {
   raise<NotImplementedError>("Could not run '", op.name(), "' on device ", device, ": it has no kernel there");
 }

@@ -192,10 +192,9 @@ OP_DEFINE(fft_c2c){{
           return Meta{x.sizes(), x.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& x, Ints dim, double factor, bool forward) {
-                 for (size_t i = 0; i < dim.size(); ++i)
-                   cpu::fft_c2c(out, i ? out : x, wrap_dim(dim[i], x.dim()), i ? 1 : factor, forward);
-               },
-               nullptr},
+      for (size_t i = 0; i < dim.size(); ++i)
+        cpu::fft_c2c(out, i ? out : x, wrap_dim(dim[i], x.dim()), i ? 1 : factor, forward);
+    }},
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&, Ints dim, double factor,
               bool forward) { return Grads{fft_c2c(g, dim, factor, !forward)}; },
 }};
@@ -211,9 +210,8 @@ OP_DEFINE(fft_r2c){{
           return Meta{sizes, complex_of(x.dtype())};
         },
     .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, double factor, bool forward, bool) {
-                 cpu::fft_r2c(out, x, wrap_dim(dim, x.dim()), factor, forward);
-               },
-               nullptr},
+      cpu::fft_r2c(out, x, wrap_dim(dim, x.dim()), factor, forward);
+    }},
     .saves = "input.shape",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& x, int64_t dim, double factor, bool forward, bool onesided) {
@@ -234,9 +232,8 @@ OP_DEFINE(fft_c2r){{
           return Meta{sizes, real_of(x.dtype())};
         },
     .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, int64_t, double factor, bool forward) {
-                 cpu::fft_c2r(out, x, wrap_dim(dim, x.dim()), factor, forward);
-               },
-               nullptr},
+      cpu::fft_c2r(out, x, wrap_dim(dim, x.dim()), factor, forward);
+    }},
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&, int64_t dim, int64_t n, double factor,
               bool forward) { return Grads{weigh_pairs(fft_r2c(g, dim, factor, !forward, true), dim, n, 2)}; },
 }};

@@ -76,8 +76,9 @@ double epsilon(DType t) {
 template <class F>
 void check_info(const Tensor& info, std::string_view name, F&& what) {
   if (info.is_meta()) return;
-  for (int64_t i = 0; i < info.numel(); ++i) {
-    const int32_t code = info.data<int32_t>()[i];
+  const Tensor codes = to(info, kCPU);
+  for (int64_t i = 0; i < codes.numel(); ++i) {
+    const int32_t code = codes.data<int32_t>()[i];
     if (!code) continue;
     const std::string where = info.dim() ? "(Batch element " + std::to_string(i) + "): " : "";
     raise<LinAlgError>(name, ": ", where, what(code));
@@ -145,15 +146,15 @@ Errors: RuntimeError where A is not square.)",
           check_inexact(a, "linalg.det");
           return Meta{batch_of(a), a.dtype()};
         },
-    .kernel = {cpu::determinant, nullptr},
+    .kernel = {cpu::determinant, on_host},
     .saves = "A, result",
     .vjp =
         [](const Tensor& g, const Tensor& det, const Tensor& a) {
           if (grad_enabled())  // to be differentiated again
             return Grads{unsqueeze(unsqueeze(g * conj(det), -1), -1) * adjoint(linalg_inv(a))};
           Tensor cofactors = allocate({a.sizes(), a.dtype()});
-          cpu::cofactors(cofactors, a);
-          return Grads{unsqueeze(unsqueeze(g, -1), -1) * conj(cofactors)};
+          cpu::cofactors(cofactors, to(a, kCPU));
+          return Grads{unsqueeze(unsqueeze(g, -1), -1) * conj(to(cofactors, a.device()))};
         },
     .onnx = "Det(A)",
 }};
@@ -173,7 +174,7 @@ Shape: A (..., n, n); both results are (...). Errors: RuntimeError where A is no
           check_inexact(a, "linalg.slogdet");
           return std::array{Meta{batch_of(a), a.dtype()}, Meta{batch_of(a), real_of(a.dtype())}};
         },
-    .kernel = {cpu::log_determinant, nullptr},
+    .kernel = {cpu::log_determinant, on_host},
     .saves = "A, sign",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor& a) {
@@ -220,7 +221,7 @@ Shape: A (..., n, n); inverse (..., n, n), info (...), int32. Errors: with ``che
                  cpu::inverse(out, info, a);
                  if (check_errors) check_info(info, "linalg.inv", not_invertible);
                },
-               nullptr},
+               on_host},
     .saves = "inverse",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor&, bool) {
@@ -251,7 +252,7 @@ OP_DEFINE(matrix_solve){{
         [](const Tensor& a, const Tensor& b) {
           return std::array{Meta{b.sizes(), b.dtype()}, Meta{batch_of(a), kInt32}};
         },
-    .kernel = {cpu::solve, nullptr},
+    .kernel = {cpu::solve, on_host},
     .saves = "A, result",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor& a, const Tensor&) {
@@ -300,7 +301,7 @@ OP_DEFINE(triangular){{
         [](const Tensor&, const Tensor& b, bool, bool, bool) {
           return Meta{b.sizes(), b.dtype()};
         },
-    .kernel = {cpu::solve_triangular, nullptr},
+    .kernel = {cpu::solve_triangular, on_host},
     .saves = "A, result if A",
     .vjp =
         [](const Tensor& g, const Tensor& x, const Tensor& a, const Tensor&, bool upper, bool left, bool unit) {
@@ -361,7 +362,7 @@ Shape: A (..., n, n), Hermitian; one triangle is read. Errors: with ``check_erro
                  cpu::cholesky(l, info, a, upper);
                  if (check_errors) check_info(info, "linalg.cholesky", not_positive);
                },
-               nullptr},
+               on_host},
     .saves = "L",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor&, bool upper, bool) {
@@ -442,7 +443,7 @@ Shape: A (..., m, n); with k = min(m, n), Q (..., m, k) and R (..., k, n). ``mod
                  else if (q.numel())  // no columns to span: any basis will do
                    in_place(copy, q, expand(eye(q.size(-2), q.size(-1), q.dtype()), q.sizes()));
                },
-               nullptr},
+               on_host},
     .saves = "Q, R",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor&, std::string_view mode) {
@@ -479,7 +480,7 @@ factors tau. Has no gradient.)",
           return std::array{Meta{a.sizes(), a.dtype()},
                             Meta{with(batch_of(a), {std::min(a.size(-2), a.size(-1))}), a.dtype()}};
         },
-    .kernel = {cpu::geqrf, nullptr},
+    .kernel = {cpu::geqrf, on_host},
     .autocast = on_cpu(Autocast::fp32),
 }};
 
@@ -594,7 +595,7 @@ Shape: A (..., m, n); LU the same, pivots (..., min(m, n)), info (...). Errors: 
                             "the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)";
                    });
                },
-               nullptr},
+               on_host},
     .saves = "LU, pivots",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor&, bool, bool) {
@@ -646,7 +647,7 @@ OP_DEFINE(lu_permutation){{
                  }
                  cpu::pivots_to_permutation(p, pivots);
                },
-               nullptr},
+               on_host},
 }};
 
 OP_DEFINE(lu_unpack){{
@@ -726,7 +727,7 @@ Errors: RuntimeError where A is not square; LinAlgError where the iteration does
     .kernel = {[](Tensor& w, Tensor& v, const Tensor& a, std::string_view uplo) {
                  cpu::eigh(w, &v, a, reads_upper(uplo));
                },
-               nullptr},
+               on_host},
     .saves = "eigenvalues, eigenvectors",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor&, std::string_view) {
@@ -749,7 +750,7 @@ OP_DEFINE(linalg_eigvalsh){{
           return Meta{with(batch_of(a), {a.size(-1)}), real_of(a.dtype())};
         },
     .kernel = {[](Tensor& w, const Tensor& a, std::string_view uplo) { cpu::eigh(w, nullptr, a, reads_upper(uplo)); },
-               nullptr},
+               on_host},
     .saves = "A",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& a, std::string_view uplo) {
@@ -771,7 +772,7 @@ eigenvalues. Errors: RuntimeError where A is not square.)",
           const DType c = complex_of(a.dtype());
           return std::array{Meta{with(batch_of(a), {a.size(-1)}), c}, Meta{a.sizes(), c}};
         },
-    .kernel = {[](Tensor& w, Tensor& v, const Tensor& a) { cpu::eig(w, &v, a); }, nullptr},
+    .kernel = {[](Tensor& w, Tensor& v, const Tensor& a) { cpu::eig(w, &v, a); }, on_host},
     .saves = "eigenvalues, eigenvectors",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor&) {
@@ -796,7 +797,7 @@ OP_DEFINE(linalg_eigvals){{
           check_inexact(a, "linalg.eigvals");
           return Meta{with(batch_of(a), {a.size(-1)}), complex_of(a.dtype())};
         },
-    .kernel = {[](Tensor& w, const Tensor& a) { cpu::eig(w, nullptr, a); }, nullptr},
+    .kernel = {[](Tensor& w, const Tensor& a) { cpu::eig(w, nullptr, a); }, on_host},
     .saves = "A",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& a) {
@@ -838,7 +839,7 @@ Errors: LinAlgError for NaN or infinity.)",
                  for (Tensor* t : {&u, &vh})
                    if (t->numel()) in_place(copy, *t, expand(eye(t->size(-2), t->size(-1), t->dtype()), t->sizes()));
                },
-               nullptr},
+               on_host},
     .saves = "U, S, Vh",
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor&, bool, OptStr) {
@@ -883,7 +884,7 @@ Shape: A (..., m, n); the result is (..., min(m, n)), real.)",
     .kernel = {[](Tensor& s, const Tensor& a, OptStr) {
                  if (s.numel()) cpu::svd(nullptr, s, nullptr, a);
                },
-               nullptr},
+               on_host},
     .saves = "A",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& a, OptStr) {
@@ -1232,7 +1233,7 @@ Shape: A (..., n, n). Errors: RuntimeError where A is not square.)",
     .kernel = {[](Tensor& out, const Tensor& a) {
                  if (a.numel()) cpu::matrix_exp(out, a);
                },
-               nullptr},
+               on_host},
     .saves = "A",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& a) {
@@ -1278,16 +1279,16 @@ Shape: A (..., m, n), B (..., m, k) or (..., m). Errors: RuntimeError where shap
           check_inexact(a, "torch.linalg.lstsq");
           const DType r = real_of(a.dtype());
           const double limit = rcond.value_or(epsilon(a.dtype()) * double(std::max(a.size(-2), a.size(-1))));
-          const Tensor atol = zeros({}, r), rtol = full({}, how == "gels" ? 0.0 : limit, r);
+          const Tensor atol = zeros({}, r, {}, a.device()),
+                       rtol = full({}, how == "gels" ? 0.0 : limit, r, {}, a.device());
           Tensor x = matmul(pinv_of(a, atol, rtol, false), right);
-          Tensor residuals = real_part(reshape(narrow(x, -1, 0, 0), {0})), rank = zeros({0}, kInt64),
-                 values = zeros({0}, r);
+          Tensor residuals = real_part(reshape(narrow(x, -1, 0, 0), {0})), rank = zeros({0}, kInt64, {}, a.device()),
+                 values = zeros({0}, r, {}, a.device());
           const Tensor found = rank_of(a, atol, rtol, false);
           bool full_rank = true;
           if (how != "gels") {
             rank = found;
-            for (int64_t i = 0; i < found.numel() && !found.is_meta(); ++i)
-              full_rank &= found.data<int64_t>()[i] == a.size(-1);
+            full_rank = found.is_meta() || is_nonzero(all(eq(found, Tensor(a.size(-1)))));
           }
           if (how == "gelsd" || how == "gelss") {
             NoGrad guard;
@@ -1320,7 +1321,7 @@ D in one matrix, the pivots, and info, which is not 0 where D is singular. The l
                      return "The diagonal element " + std::to_string(code) + " of D is zero.";
                    });
                },
-               nullptr},
+               on_host},
 }};
 
 OP_DEFINE(linalg_ldl_factor){{
@@ -1354,7 +1355,7 @@ OP_DEFINE(linalg_ldl_solve){{
                  cpu::ldl_solve(x, factors, expand(pivots, with(batch_of(factors), {pivots.size(-1)})), right,
                                 hermitian);
                },
-               nullptr},
+               on_host},
 }};
 
 OP_DEFINE(linalg_tensorinv){{

@@ -166,7 +166,7 @@ void check_ctc(const Tensor& log_probs, const Tensor& targets, Ints input_length
 
 std::vector<int64_t> lengths_of(const Tensor& t) {
   check(is_integral(t.dtype()), "lengths must be integral, got ", t.dtype());
-  const Tensor c = contiguous(to(t, kInt64));
+  const Tensor c = contiguous(to(t, kCPU, kInt64));
   return {c.data<int64_t>(), c.data<int64_t>() + c.numel()};
 }
 
@@ -542,7 +542,7 @@ OP_DEFINE(ctc_losses){{
           check_ctc(log_probs, targets, input_lengths, target_lengths, blank);
           return Meta{{log_probs.sizes()[1]}, log_probs.dtype()};
         },
-    .kernel = {cpu::ctc_losses, nullptr},
+    .kernel = {cpu::ctc_losses},
     .saves = "log_probs, targets",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& log_probs, const Tensor& targets, Ints input_lengths,
@@ -557,7 +557,7 @@ OP_DEFINE(ctc_losses_backward){{
         [](const Tensor&, const Tensor& log_probs, const Tensor&, Ints, Ints, int64_t) {
           return Meta{log_probs.sizes(), log_probs.dtype()};
         },
-    .kernel = {cpu::ctc_losses_backward, nullptr},
+    .kernel = {cpu::ctc_losses_backward},
 }};
 
 OP_DEFINE(ctc_loss){

@@ -11,7 +11,8 @@ struct SgdStep {
   bool nesterov = false, maximize = false;
 };
 /// A step of gradient descent. `momentum_buffers` is empty without momentum; a buffer starts as the first gradient,
-/// which is the caller's affair. Returns false, having touched nothing, unless all tensors are floating and on one device.
+/// which is the caller's affair. Returns false, having touched nothing, unless all tensors are floating and on one
+/// device.
 bool sgd_step(Tensors params, Tensors grads, Tensors momentum_buffers, const SgdStep& options);
 
 struct AdamStep {

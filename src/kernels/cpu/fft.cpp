@@ -19,6 +19,7 @@
 
 #include "kernels/cpu/integers.h"
 #include "kernels/cpu/scratch.h"
+#include "kernels/cuda/kernels.h"
 #include "rushlight/allocator.h"
 #include "rushlight/parallel.h"
 
@@ -874,12 +875,15 @@ void transform_any(Kind kind, Tensor& out, const Tensor& x, int64_t dim, double 
 }  // namespace
 
 void fft_c2c(Tensor& out, const Tensor& x, int64_t dim, double factor, bool forward) {
+  if (!out.is_cpu()) return cuda::fft_c2c(out, x, dim, factor, forward);
   transform_any(Kind::complex, out, x, dim, factor, forward);
 }
 void fft_r2c(Tensor& out, const Tensor& x, int64_t dim, double factor, bool forward) {
+  if (!out.is_cpu()) return cuda::fft_r2c(out, x, dim, factor, forward);
   transform_any(Kind::from_real, out, x, dim, factor, forward);
 }
 void fft_c2r(Tensor& out, const Tensor& x, int64_t dim, double factor, bool forward) {
+  if (!out.is_cpu()) return cuda::fft_c2r(out, x, dim, factor, forward);
   transform_any(Kind::to_real, out, x, dim, factor, forward);
 }
 

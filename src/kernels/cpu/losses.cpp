@@ -293,6 +293,7 @@ void for_float_or_double(DType t, F&& f) {
 
 void ctc_losses(Tensor& out, const Tensor& log_probs, const Tensor& targets, Ints input_lengths, Ints target_lengths,
                 int64_t blank) {
+  if (!out.is_cpu()) return cuda::ctc_losses(out, log_probs, targets, input_lengths, target_lengths, blank);
   const Tensor probs = dense(log_probs), labels = dense(targets, kInt64, targets.sizes());
   for_float_or_double(probs.dtype(), [&]<class T>() {
     each_alignment<T>(probs, labels, input_lengths, target_lengths, blank,
@@ -302,6 +303,8 @@ void ctc_losses(Tensor& out, const Tensor& log_probs, const Tensor& targets, Int
 
 void ctc_losses_backward(Tensor& out, const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
                          Ints input_lengths, Ints target_lengths, int64_t blank) {
+  if (!out.is_cpu())
+    return cuda::ctc_losses_backward(out, grad, log_probs, targets, input_lengths, target_lengths, blank);
   const Tensor probs = dense(log_probs), labels = dense(targets, kInt64, targets.sizes());
   const Tensor g = dense(grad, out.dtype(), grad.sizes());
   const int64_t batch = probs.sizes()[1], classes = probs.sizes()[2];

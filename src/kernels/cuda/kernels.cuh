@@ -2,6 +2,8 @@
 #pragma once
 #include "kernels/cuda/convolution.cuh"
 #include "kernels/cuda/creation.cuh"
+#include "kernels/cuda/ctc.cuh"
+#include "kernels/cuda/fft.cuh"
 #include "kernels/cuda/fold.cuh"
 #include "kernels/cuda/indexing.cuh"
 #include "kernels/cuda/joining.cuh"

@@ -25,6 +25,17 @@ void class_losses_backward(Tensor& out, const Tensor& grad, const Tensor& grad_l
                            const Tensor& target, const Tensor& log_sum, int64_t ignore_index);
 void label_margins(Tensor& losses, Tensor& slopes, const Tensor& input, const Tensor& target);
 
+// ctc.cpp
+void ctc_losses(Tensor& out, const Tensor& log_probs, const Tensor& targets, Ints input_lengths, Ints target_lengths,
+                int64_t blank);
+void ctc_losses_backward(Tensor& out, const Tensor& grad, const Tensor& log_probs, const Tensor& targets,
+                         Ints input_lengths, Ints target_lengths, int64_t blank);
+
+// fft.cpp
+void fft_c2c(Tensor& out, const Tensor& x, int64_t dim, double factor, bool forward);
+void fft_r2c(Tensor& out, const Tensor& x, int64_t dim, double factor, bool forward);
+void fft_c2r(Tensor& out, const Tensor& x, int64_t dim, double factor, bool forward);
+
 // normalization.cpp
 void layer_norm(Tensor& y, Tensor& mean, Tensor& rstd, const Tensor& x, int64_t n, const Tensor& weight,
                 const Tensor& bias, double eps, bool rms);
