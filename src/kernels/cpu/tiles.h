@@ -25,11 +25,11 @@ inline constexpr int kMaxOperands = 8;
 
 /// A tile function for each instruction set, and what it expects.
 struct TileKernel {
-  TileFunction run[3];             // baseline, AVX2, AVX-512
-  TileFunction with_number[2][3];  // of two arguments, the first or the second being a single number; or null
-  uint8_t outs, ins;               // how many of each
-  DType types[kMaxOperands];       // compute types: results, then arguments
-  int64_t grain;                   // elements that are worth a thread
+  TileFunction run[3];              // baseline, AVX2, AVX-512
+  TileFunction with_number[2][3];   // of two arguments, the first or the second being a single number; or null
+  uint8_t outs, ins;                // how many of each
+  DType types[kMaxOperands];        // compute types: results, then arguments
+  int64_t grain;                    // elements that are worth a thread
   cuda::PointwiseKernel cuda = {};  // the same formula's kernel on a GPU
 };
 
@@ -145,7 +145,8 @@ struct Tile {
   static constexpr TileKernel make() {
     int64_t grain = 32768;
     if constexpr (requires { F::kGrain; }) grain = F::kGrain;  // a slow formula may say less
-    TileKernel k{{baseline<-1>, avx2<-1>, avx512<-1>}, {}, 1, sizeof...(In), {}, grain, cuda::pointwise_kernel<F, In...>()};
+    TileKernel k{{baseline<-1>, avx2<-1>, avx512<-1>}, {}, 1, sizeof...(In), {}, grain,
+                 cuda::pointwise_kernel<F, In...>()};
     if constexpr (sizeof...(In) == 2 && !is_pair<Result>) {
       k.with_number[0][0] = baseline<0>, k.with_number[0][1] = avx2<0>, k.with_number[0][2] = avx512<0>;
       k.with_number[1][0] = baseline<1>, k.with_number[1][1] = avx2<1>, k.with_number[1][2] = avx512<1>;
