@@ -321,8 +321,31 @@ struct Def<S, std::index_sequence<I...>> {
 
 /// Memory for a result of `meta`, on `device` unless meta names another.
 Tensor allocate_result(const Meta& meta, Device device);
-/// Tells the GPU's runtime whose work comes next.
-void announce_kernel(const OpInfo& op, const Value* args, const Tensor* results, size_t count);
+/// Tells the GPU's runtime whose work and memory comes next, and at its end, that it is again that of the operator
+/// around. Nothing for other devices.
+class Announcement {
+ public:
+  Announcement(const OpInfo& op, Device device) : op_(device.is_cuda() ? &op : nullptr) {
+    if (op_) [[unlikely]]
+      begin();
+  }
+  ~Announcement() {
+    if (op_) [[unlikely]]
+      end();
+  }
+  Announcement(const Announcement&) = delete;
+  /// Before the kernel runs.
+  void touches(const Value* args, const Tensor* results, size_t count) const {
+    if (op_) [[unlikely]]
+      say(args, results, count);
+  }
+
+ private:
+  void begin() const;
+  void end() const;
+  void say(const Value* args, const Tensor* results, size_t count) const;
+  const OpInfo* op_;
+};
 void copy_result(Tensor& out, const Tensor& value);
 /// On copies of the tensors in the host's memory, the results of which go to `device`.
 void run_on_host(const OpInfo& op, const Value* args, Results& results, Device device);
@@ -406,14 +429,15 @@ struct Entry<S, std::index_sequence<I...>> : OpInfo {
     const Device device = device_of(op, args);
     const auto kernel = kernel_on(op, device);
     if (kernel) {
+      const Announcement announcement(op, device);
       if constexpr (sc.returns == Returns::Tensor) {
         out.tensors[0] = allocate_result(d.infer(Boxed<sc.args[I].kind>::get(args[I])...), device);
-        if (device.is_cuda()) announce_kernel(op, args, out.tensors, 1);
+        announcement.touches(args, out.tensors, 1);
         if (!out.tensors[0].is_meta()) kernel(out.tensors[0], Boxed<sc.args[I].kind>::get(args[I])...);
       } else if constexpr (sc.returns == Returns::Tuple) {
         const auto metas = d.infer(Boxed<sc.args[I].kind>::get(args[I])...);
         for (size_t r = 0; r < sc.results; ++r) out.tensors[r] = allocate_result(metas[r], device);
-        if (device.is_cuda()) announce_kernel(op, args, out.tensors, sc.results);
+        announcement.touches(args, out.tensors, sc.results);
         if (!out.tensors[0].is_meta()) {
           [&]<size_t... R>(std::index_sequence<R...>) {
             kernel(out.tensors[R]..., Boxed<sc.args[I].kind>::get(args[I])...);
@@ -468,7 +492,8 @@ struct Entry<S, std::index_sequence<I...>> : OpInfo {
         if (!composite) raise_no_kernel(op, device);
         return copy_result(out, composite(Boxed<sc.args[I].kind>::get(args[I])...));
       }
-      if (device.is_cuda()) announce_kernel(op, args, &out, 1);
+      const Announcement announcement(op, device);
+      announcement.touches(args, &out, 1);
       kernel(out, Boxed<sc.args[I].kind>::get(args[I])...);
     }
   }

@@ -26,7 +26,7 @@ class RaceChecker {
 
   /// The agent does an operation that touches memory. Throws Error if that races with an earlier one.
   void access(int agent, std::string_view name, std::span<const Access> accesses);
-  /// The agent does what the calling thread's begin_operation has announced.
+  /// The agent does what the calling thread has announced.
   void operation(int agent);
   /// What comes before anything put on the agent's queue from now on.
   VectorClock now(int agent);

@@ -16,8 +16,11 @@ namespace {
 std::atomic<Runtime*> the_runtime{nullptr};
 bool forked = false;
 constexpr std::string_view unnamed = "an operation";
-thread_local const std::string_view* operation = &unnamed;
-thread_local std::vector<Access> accesses;
+struct Operation {
+  const std::string_view* name;
+  std::vector<Access> accesses;
+};
+thread_local std::vector<Operation> operations;  // the innermost last
 
 Runtime& start() {
   static std::mutex mutex;
@@ -50,15 +53,18 @@ int device_count() {
   return simulated > 0 ? simulated : driver_devices();
 }
 
-void begin_operation(const std::string_view& name, std::span<const Access> touched) {
-  operation = &name;
-  accesses.assign(touched.begin(), touched.end());
+void begin_operation(const std::string_view& name) { operations.push_back({&name, {}}); }
+void end_operation() { operations.pop_back(); }
+void set_accesses(std::span<const Access> accesses) {
+  operations.back().accesses.assign(accesses.begin(), accesses.end());
 }
-const std::string_view& current_operation() { return *operation; }
-std::span<const Access> current_accesses() { return accesses; }
+const std::string_view& current_operation() { return operations.empty() ? unnamed : *operations.back().name; }
+std::span<const Access> current_accesses() {
+  return operations.empty() ? std::span<const Access>() : operations.back().accesses;
+}
 
 IndexCheck index_check(int device) {
-  return {runtime().failure(device), uint64_t(reinterpret_cast<uintptr_t>(operation))};
+  return {runtime().failure(device), uint64_t(reinterpret_cast<uintptr_t>(&current_operation()))};
 }
 
 void check_failure(int device) {

@@ -158,12 +158,13 @@ void launch(const Kernel& kernel, int device, const Shape& shape, const Paramete
 /// Waits for what is on the current stream of `device`, and copies from its memory to the host's.
 void read(int device, const void* from, void* to, size_t bytes);
 
-/// Names what the calling thread launches from now on, and the memory it reads and writes, in errors and for the race
-/// checker. The front door calls it for operators. `name` itself must stay where it is: static.
-void begin_operation(const std::string_view& name, std::span<const Access> accesses = {});
-/// The name last given to begin_operation on this thread.
+/// Names what the calling thread launches and allocates until end_operation, in errors and for the race checker. They
+/// nest; the front door calls them for operators. `name` itself must stay where it is: static.
+void begin_operation(const std::string_view& name);
+void end_operation();
+/// The memory that the operation's launches read and write.
+void set_accesses(std::span<const Access> accesses);
 const std::string_view& current_operation();
-/// The accesses last given to it, where checks_races().
 std::span<const Access> current_accesses();
 /// What a kernel with index checks is given: reports failures as those of current_operation().
 IndexCheck index_check(int device);

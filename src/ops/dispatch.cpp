@@ -114,7 +114,9 @@ bool overlaps_partly(const Tensor& a, const Tensor& b) {
 void check_apart(const OpInfo& op, const Value* args, const Tensor& self) {
   if (!op.out_apart && !op.pointwise) return;
   check(!any_tensor(op, args,
-                    [&](const Tensor& t) { return op.pointwise ? overlaps_partly(t, self) : overlaps(t, self); }),
+                    [&](const Tensor& t) {
+                      return op.pointwise ? overlaps_partly(t, self) : t.is_same(self) || overlaps(t, self);
+                    }),
         "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
         "location. Please clone() the tensor before performing the operation.");
 }
@@ -253,20 +255,21 @@ void copy_result(Tensor& out, const Tensor& value) {
 
 Device indexed_cuda(Device device) { return cuda::indexed(device); }
 
-void announce_kernel(const OpInfo& op, const Value* args, const Tensor* results, size_t count) {
+void Announcement::begin() const { cuda::begin_operation(op_->schema->name); }
+void Announcement::end() const { cuda::end_operation(); }
+void Announcement::say(const Value* args, const Tensor* results, size_t count) const {
+  if (!cuda::started() || !cuda::runtime().checks_races()) return;
   std::vector<cuda::Access> accesses;
-  if (cuda::started() && cuda::runtime().checks_races()) {
-    const auto touches = [&](const Tensor& t, bool write) {
-      if (!t.device().is_cuda() || t.numel() == 0) return;
-      accesses.push_back({t.data_ptr(), size_t(extent(t.sizes(), t.strides()) * t.itemsize()), write});
-    };
-    any_tensor(op, args, [&](const Tensor& t) {
-      touches(t, false);
-      return false;
-    });
-    for (size_t i = 0; i < count; ++i) touches(results[i], true);
-  }
-  cuda::begin_operation(op.schema->name, accesses);
+  const auto touches = [&](const Tensor& t, bool write) {
+    if (!t.device().is_cuda() || t.numel() == 0) return;
+    accesses.push_back({t.data_ptr(), size_t(extent(t.sizes(), t.strides()) * t.itemsize()), write});
+  };
+  any_tensor(*op_, args, [&](const Tensor& t) {
+    touches(t, false);
+    return false;
+  });
+  for (size_t i = 0; i < count; ++i) touches(results[i], true);
+  cuda::set_accesses(accesses);
 }
 
 void run_on_host(const OpInfo& op, const Value* args, Results& results, Device device) {

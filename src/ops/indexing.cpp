@@ -1072,12 +1072,21 @@ OP_DEFINE(repeat_interleave){
     }};
 
 namespace {
-Tensor search(const Tensor& sorted, const Tensor& x, bool out_int32, bool right, OptStr side, const Tensor& sorter) {
+Tensor search(const Tensor& sorted, const Tensor& given, bool out_int32, bool right, OptStr side,
+              const Tensor& sorter) {
+  const bool number = given.impl()->wrapped_number;
+  const Tensor x = number ? to(given, sorted.device()) : given;
   check(!side || *side == "left" || *side == "right",
         "torch.searchsorted(): side can only be 'left' or 'right' but got ", side.value_or(""));
   check(!side || !right || *side == "right",
         "torch.searchsorted(): side and right can't be set to opposites, got side of ", side.value_or(""),
         " while right was True");
+  for (const Tensor& t : {x, sorter}) {
+    if (!t.defined()) continue;
+    check(t.device() == sorted.device(),
+          "torch.searchsorted(): boundaries, input value and sorter tensors should be on the same device, but got ",
+          sorted.device(), " and ", t.device());
+  }
   check(sorted.dim() > 0, "torch.searchsorted(): boundaries tensor should have positive dimension, got 0 dimension");
   bool matches = sorted.dim() == 1 || sorted.dim() == x.dim();
   for (int64_t d = 0; matches && sorted.dim() > 1 && d < sorted.dim() - 1; ++d)
@@ -1094,9 +1103,8 @@ Tensor search(const Tensor& sorted, const Tensor& x, bool out_int32, bool right,
     check(sorter.dtype() == kInt64, "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype ",
           scalar_name(sorter.dtype()));
   }
-  const DType common = promote(sorted.dtype(), x.impl()->wrapped_number ? sorted.dtype() : x.dtype());
-  const DType compared =
-      x.impl()->wrapped_number && x.is_floating_point() && is_integral(common) ? default_dtype() : common;
+  const DType common = promote(sorted.dtype(), number ? sorted.dtype() : x.dtype());
+  const DType compared = number && x.is_floating_point() && is_integral(common) ? default_dtype() : common;
   const auto ready = [&](const Tensor& t) {
     return contiguous(t.dtype() == compared ? t.detach() : cast(t.detach(), compared));
   };

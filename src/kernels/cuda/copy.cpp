@@ -33,8 +33,6 @@ void change(Tensor& out, const Tensor& x) {
 void move(Tensor& out, const Tensor& x, bool non_blocking) {
   const Stream stream = current_stream(x.device().is_cuda() ? x.device().index : out.device().index);
   const bool two = where(out) == where(x) && out.device() != x.device();
-  static constexpr std::string_view name = "copy";
-  begin_operation(name);
   if (two) stream.wait(current_stream(out.device().index));
   runtime().copy(stream.device(), stream.handle(), out.data_ptr(), where(out), x.data_ptr(), where(x),
                  size_t(out.numel() * out.itemsize()));

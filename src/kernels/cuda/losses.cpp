@@ -97,6 +97,12 @@ void class_losses_backward(Tensor& out, const Tensor& grad, const Tensor& grad_l
 void label_margins(Tensor& losses, Tensor& slopes, const Tensor& input, const Tensor& target) {
   const int64_t n = input.dim() == 0 ? 1 : input.sizes().back();
   const Tensor x = contiguous(input), labels = contiguous(target);
+  // Worth waiting for: a device assert, the other way, would end the use of the device.
+  if (labels.numel()) {
+    const Tensor low = to(amin(labels), kCPU), high = to(amax(labels), kCPU);
+    check<ValueError>(low.item().to_int() >= -1 && high.item().to_int() < n, "target ",
+                      (low.item().to_int() < -1 ? low : high).item().to_int(), " is out of range [-1, ", n, ")");
+  }
   for_precision(x.dtype(), [&]<class T>() {
     for_each(x.device(), n ? x.numel() / n : 0,
              LabelMargins<T>{array_of(losses), array_of(slopes), array_of(x), array_of(labels), n,
