@@ -119,6 +119,26 @@ class Event {
 /// Waits for all work on the device, the current one if negative. Throws Error if the device reports one.
 void synchronize(int device = -1);
 
+/// Work that is recorded once and then done again and again with one call. What is put on the current stream between
+/// capture_begin() and capture_end() is not done, but by each replay(), with the same memory; what is allocated
+/// meanwhile is the graph's own until it dies. Waiting and drawing random numbers meanwhile is an error.
+class Graph {
+ public:
+  Graph();
+  /// On the current stream, which must not be the default one.
+  void capture_begin();
+  void capture_end();
+  /// On the current stream of the device it was captured on.
+  void replay() const;
+  /// Forgets what was captured.
+  void reset();
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+bool is_capturing(const Stream& stream = current_stream());
+
 // ---- memory: a negative device stands for the current one ----
 
 /// What the caching allocator of a device has given out and holds, as torch.cuda.memory_stats names it.

@@ -143,6 +143,14 @@ void add_cuda(PyObject* module) {
       .def_prop_ro("_device", &Event::device)
       .def_prop_ro("cuda_event", [](const Event& e) { return reinterpret_cast<uintptr_t>(e.handle()); });
 
+  nb::class_<cuda::Graph>(m, "Graph", "Recorded work.")
+      .def(nb::init<>())
+      .def("capture_begin", &cuda::Graph::capture_begin, "Records what is put on the current stream from here on.")
+      .def("capture_end", &cuda::Graph::capture_end, "Ends recording.")
+      .def("replay", &cuda::Graph::replay, "Does what was recorded, on the current stream.")
+      .def("reset", &cuda::Graph::reset, "Forgets what was recorded.");
+  m.def("is_capturing", &cuda::is_capturing, nb::arg("stream"), "Whether the stream is being recorded.");
+
   m.def("memory_stats", &memory_stats, nb::arg("device"), "Counters of the caching allocator by name.");
   m.def("reset_peak_memory_stats", &cuda::reset_peak_memory_stats, nb::arg("device"), "Starts the peaks over.");
   m.def("reset_accumulated_memory_stats", &cuda::reset_accumulated_memory_stats, nb::arg("device"),

@@ -9,7 +9,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "cuda/runtime.h"
+#include "cuda/graphs.h"
 
 namespace rush::cuda {
 namespace {
@@ -50,6 +50,7 @@ struct Block {
   std::string_view operation = {};  // that asked for it
   std::vector<Stream> others = {};  // streams that use it besides its own
   size_t events = 0;                // of those, that it waits for after it was freed
+  uint64_t graph = 0;               // the graph whose own it is
 
   bool split() const { return previous || next; }
 };
@@ -71,6 +72,8 @@ class DeviceAllocator {
     const size_t size = round_up(bytes, kRounding);
     const bool small = size <= kSmall;
     const int stream = current_stream(device_).id();
+    const uint64_t graph = stream == held_stream_ ? holding_ : 0;
+    if (Block* own = graph ? freed_by(graph, size) : nullptr) return give_out(own, bytes);
     Block* block = from_pool(size, stream, small);
     if (!block) block = from_device(size, stream, small);
     if (!block && release_free_segments()) {
@@ -95,14 +98,9 @@ class DeviceAllocator {
     } else if (block->split()) {
       count(MemoryStats::inactive_split, *block, -1);
     }
-    block->used = true;
-    block->requested = bytes;
-    block->operation = current_operation();
-    live_[block->data] = block;
-    count(MemoryStats::allocation, *block, 1);
+    block->graph = graph;
     count(MemoryStats::active, *block, 1);
-    add(MemoryStats::requested_bytes, small, int64_t(bytes));
-    return block->data;
+    return give_out(block, bytes);
   }
 
   void free(void* data) {
@@ -133,6 +131,25 @@ class DeviceAllocator {
       block->others.push_back(stream);
   }
 
+  void hold(int stream, uint64_t graph) {
+    const std::lock_guard lock(mutex_);
+    held_stream_ = stream;
+    holding_ = graph;
+    held_[graph];
+  }
+  void end_hold() {
+    const std::lock_guard lock(mutex_);
+    held_stream_ = -1;
+  }
+  void release(uint64_t graph) {
+    const std::lock_guard lock(mutex_);
+    const auto found = held_.find(graph);
+    if (found == held_.end()) return;
+    const auto freed = std::move(found->second);
+    held_.erase(found);
+    for (const auto& [size, block] : freed) give_back(block);
+  }
+
   void empty_cache() {
     const std::lock_guard lock(mutex_);
     release_free_segments();
@@ -158,6 +175,25 @@ class DeviceAllocator {
   }
 
  private:
+  void* give_out(Block* block, size_t bytes) {
+    block->used = true;
+    block->requested = bytes;
+    block->operation = current_operation();
+    live_[block->data] = block;
+    count(MemoryStats::allocation, *block, 1);
+    add(MemoryStats::requested_bytes, block->small, int64_t(bytes));
+    return block->data;
+  }
+  /// A block of this size that the graph has freed.
+  Block* freed_by(uint64_t graph, size_t size) {
+    auto& freed = held_[graph];
+    const auto fit = freed.find(size);
+    if (fit == freed.end()) return nullptr;
+    Block* block = fit->second;
+    freed.erase(fit);
+    return block;
+  }
+
   Pool& pool(bool small) { return small ? small_ : large_; }
 
   void add(MemoryStats::Kind kind, bool small, int64_t amount) {
@@ -196,8 +232,15 @@ class DeviceAllocator {
     return block;
   }
 
-  /// Puts a free block into its pool, joined with free neighbours.
+  /// Puts a free block into its pool, joined with free neighbours; a graph's own stays with it.
   void give_back(Block* block) {
+    if (const auto graph = held_.find(block->graph); graph != held_.end()) {
+      block->used = true;
+      graph->second.emplace(block->size, block);
+      return;
+    }
+    block->used = false;
+    block->graph = 0;
     count(MemoryStats::active, *block, -1);
     block->requested = 0;
     for (Block* neighbour : {block->previous, block->next}) {
@@ -270,9 +313,12 @@ class DeviceAllocator {
 
   const int device_;
   std::mutex mutex_;
-  Pool small_, large_;                             // free blocks
-  std::map<char*, Block*> live_;                   // by address
-  std::vector<std::pair<Event, Block*>> pending_;  // freed, but other streams may not be done
+  Pool small_, large_;                                      // free blocks
+  std::map<char*, Block*> live_;                            // by address
+  std::vector<std::pair<Event, Block*>> pending_;           // freed, but other streams may not be done
+  std::map<uint64_t, std::multimap<size_t, Block*>> held_;  // of each graph, what it has freed, by size
+  int held_stream_ = -1;                                    // that a graph is captured on
+  uint64_t holding_ = 0;                                    // that graph
   size_t limit_ = SIZE_MAX;
   MemoryStats stats_;
 };
@@ -368,6 +414,10 @@ void free(int device, void* data) noexcept {
 void record_stream(int device, const void* data, const Stream& stream) {
   if (data) allocator(device).record_stream(data, stream);
 }
+
+void hold_memory(int device, int stream, uint64_t id) { allocator(device).hold(stream, id); }
+void end_hold(int device) { allocator(device).end_hold(); }
+void release_memory(int device, uint64_t id) { allocator(device).release(id); }
 
 void* allocate_pinned(size_t bytes) {
   runtime();

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <vector>
 
+#include "cuda/graphs.h"
 #include "cuda/nvrtc.h"
 
 namespace rush::cuda {
@@ -23,6 +24,7 @@ using Status = int;
 constexpr Status kSuccess = 0, kOutOfMemory = 2, kNotReady = 600;
 using Address = unsigned long long;
 constexpr unsigned kStreamNonBlocking = 1, kEventBlockingSync = 1, kEventDisableTiming = 2;
+constexpr int kCaptureRelaxed = 2;  // other threads, and loading of kernels, go on as ever
 constexpr unsigned kHostPortable = 1, kHostMapped = 2;
 constexpr int kPointerMemoryType = 2, kMemoryTypeHost = 1, kMaxDynamicShared = 8;
 enum Attribute : int {
@@ -91,6 +93,12 @@ struct Library {
   RUSH_DRIVER(launch, "cuLaunchKernel", void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
               unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, void* stream, void** arguments,
               void** extra);
+  RUSH_DRIVER(begin_capture, "cuStreamBeginCapture_v2", void* stream, int mode);
+  RUSH_DRIVER(end_capture, "cuStreamEndCapture", void* stream, void** graph);
+  RUSH_DRIVER(graph_make, "cuGraphInstantiateWithFlags", void** executable, void* graph, unsigned long long flags);
+  RUSH_DRIVER(graph_launch, "cuGraphLaunch", void* executable, void* stream);
+  RUSH_DRIVER(graph_destroy, "cuGraphDestroy", void* graph);
+  RUSH_DRIVER(executable_destroy, "cuGraphExecDestroy", void* executable);
 #undef RUSH_DRIVER
 };
 
@@ -108,7 +116,7 @@ void checked(Status status, const char* doing) {
 
 Address address(const void* data) { return static_cast<Address>(reinterpret_cast<uintptr_t>(data)); }
 
-class Driver final : public Runtime {
+class Driver final : public Runtime, public Graphs {
  public:
   explicit Driver(int devices) : cu_(library()), devices_(size_t(devices)) {
     for (int i = 0; i < devices; ++i) {
@@ -260,6 +268,28 @@ class Driver final : public Runtime {
     float milliseconds = 0;
     checked(cu_.event_elapsed(&milliseconds, start, end), "cuEventElapsedTime");
     return milliseconds;
+  }
+
+  void begin_capture(int device, StreamHandle stream) override {
+    make_current(device);
+    checked(cu_.begin_capture(stream, kCaptureRelaxed), "cuStreamBeginCapture");
+  }
+  GraphHandle end_capture(int device, StreamHandle stream) override {
+    make_current(device);
+    void *graph = nullptr, *executable = nullptr;
+    checked(cu_.end_capture(stream, &graph), "cuStreamEndCapture");
+    const Status status = cu_.graph_make(&executable, graph, 0);
+    cu_.graph_destroy(graph);
+    checked(status, "cuGraphInstantiate");
+    return executable;
+  }
+  void launch_graph(int device, StreamHandle stream, GraphHandle graph) override {
+    make_current(device);
+    checked(cu_.graph_launch(graph, stream), "cuGraphLaunch");
+  }
+  void destroy_graph(int device, GraphHandle graph) override {
+    make_current(device);
+    checked(cu_.executable_destroy(graph), "cuGraphExecDestroy");
   }
 
   Failure* failure(int index) override {

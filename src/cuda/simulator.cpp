@@ -29,6 +29,7 @@
 #include <thread>
 #include <vector>
 
+#include "cuda/graphs.h"
 #include "cuda/races.h"
 #include "rushlight/parallel.h"
 
@@ -85,21 +86,39 @@ struct SimulatedEvent {
 /// A queue and the thread that works it off, started with the first task. Never destroyed.
 class SimulatedStream {
  public:
+  using Tasks = std::vector<std::function<void()>>;
+
   explicit SimulatedStream(int agent) : agent(agent) {}
   const int agent;  // its number for the race checker
 
+  void begin_capture() {
+    const std::lock_guard lock(mutex_);
+    captured_ = std::make_unique<Tasks>();
+  }
+  std::unique_ptr<Tasks> end_capture() {
+    const std::lock_guard lock(mutex_);
+    return std::move(captured_);
+  }
+  /// Throws Error if the stream is being captured.
+  void check_not_capturing() {
+    const std::lock_guard lock(mutex_);
+    check(!captured_, "CUDA error: operation not permitted when stream is capturing");
+  }
   void put(std::function<void()> task) {
     const std::lock_guard lock(mutex_);
+    if (captured_) return captured_->push_back(std::move(task));
     tasks_.push_back(std::move(task));
     ++submitted_;
     if (!std::exchange(started_, true)) start();
     if (idle_) available_.notify_one();
   }
   bool query() {
+    check_not_capturing();
     const std::lock_guard lock(mutex_);
     return finished_ == submitted_;
   }
   void synchronize() {
+    check_not_capturing();
     std::unique_lock lock(mutex_);
     const uint64_t target = submitted_;
     ++waiters_;
@@ -142,7 +161,8 @@ class SimulatedStream {
   std::mutex mutex_;
   std::condition_variable available_, done_;
   std::deque<std::function<void()>> tasks_;
-  std::string error_;  // of the first task that failed; stays
+  std::unique_ptr<Tasks> captured_;  // what is put on it meanwhile
+  std::string error_;                // of the first task that failed; stays
   uint64_t submitted_ = 0, finished_ = 0;
   int waiters_ = 0;
   bool started_ = false, idle_ = false;
@@ -157,7 +177,7 @@ struct SimulatedDevice {
   Failure* failure;
 };
 
-class Simulator final : public Runtime {
+class Simulator final : public Runtime, public Graphs {
  public:
   Simulator(int devices, size_t capacity) : capacity_(capacity), room_(kRoom * capacity), devices_(devices) {
     const size_t all = (room_ * devices_.size() + kDistance - 1) / kDistance * kDistance;
@@ -278,6 +298,7 @@ class Simulator final : public Runtime {
     // Pageable memory is done with when this returns: what the host does with it afterwards races with nothing.
     const bool from_pageable = from_where == Where::Host && !is_pinned(from);
     const bool to_pageable = to_where == Where::Host && !is_pinned(to);
+    if (from_pageable || to_pageable) stream.check_not_capturing();
     const Access accesses[] = {{from, from_pageable ? 0 : bytes, false}, {to, to_pageable ? 0 : bytes, true}};
     races_.access(stream.agent, current_operation(), accesses);
     if (from_pageable && bytes <= kStaged) {
@@ -387,6 +408,7 @@ class Simulator final : public Runtime {
   void record(int device, EventHandle handle, StreamHandle stream_handle) override {
     auto* event = static_cast<SimulatedEvent*>(handle);
     SimulatedStream& stream = stream_of(device, stream_handle);
+    stream.check_not_capturing();
     auto mark = std::make_shared<Mark>();
     mark->clock = races_.now(stream.agent);
     {
@@ -399,6 +421,7 @@ class Simulator final : public Runtime {
     const auto mark = static_cast<SimulatedEvent*>(event)->get();
     if (!mark) return;
     SimulatedStream& stream = stream_of(device, handle);
+    stream.check_not_capturing();
     races_.waits(stream.agent, mark->clock);
     stream.put([mark] { mark->wait(); });
   }
@@ -421,6 +444,22 @@ class Simulator final : public Runtime {
     check<ValueError>(a->mark && b->mark, "Both events must be recorded before calculating elapsed time.");
     check(a->mark->query() && b->mark->query(), "CUDA error: device not ready");
     return std::chrono::duration<double, std::milli>(b->mark->when - a->mark->when).count();
+  }
+
+  // ---- graphs ----
+  void begin_capture(int device, StreamHandle handle) override { stream_of(device, handle).begin_capture(); }
+  GraphHandle end_capture(int device, StreamHandle handle) override {
+    return new std::shared_ptr<SimulatedStream::Tasks>(stream_of(device, handle).end_capture());
+  }
+  void launch_graph(int device, StreamHandle handle, GraphHandle graph) override {
+    SimulatedStream& stream = stream_of(device, handle);
+    races_.operation(stream.agent);
+    stream.put([tasks = *static_cast<std::shared_ptr<SimulatedStream::Tasks>*>(graph)] {
+      for (const auto& task : *tasks) task();
+    });
+  }
+  void destroy_graph(int, GraphHandle graph) override {
+    delete static_cast<std::shared_ptr<SimulatedStream::Tasks>*>(graph);
   }
 
   Failure* failure(int device) override { return devices_[device].failure; }

@@ -8,6 +8,7 @@
 #include "kernels/cpu/random.h"
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/tensors.h"
+#include "rushlight/cuda.h"
 
 namespace rush::cuda {
 
@@ -16,6 +17,7 @@ namespace {
 constexpr uint64_t kDraws = 16, kManyDraws = 1 << 16;  // words that an element may take
 
 Generator::Philox start(Generator& g, uint64_t draws = kDraws) {
+  check(!is_capturing(), "random numbers can't be drawn while a graph is captured: each replay would repeat them");
   const std::lock_guard lock(g.mutex());
   return g.philox(draws);
 }
