@@ -99,6 +99,10 @@ class SimulatedStream {
     const std::lock_guard lock(mutex_);
     return std::move(captured_);
   }
+  bool capturing() {
+    const std::lock_guard lock(mutex_);
+    return captured_ != nullptr;
+  }
   /// Throws Error if the stream is being captured.
   void check_not_capturing() {
     const std::lock_guard lock(mutex_);
@@ -300,7 +304,7 @@ class Simulator final : public Runtime, public Graphs {
     const bool to_pageable = to_where == Where::Host && !is_pinned(to);
     if (from_pageable || to_pageable) stream.check_not_capturing();
     const Access accesses[] = {{from, from_pageable ? 0 : bytes, false}, {to, to_pageable ? 0 : bytes, true}};
-    races_.access(stream.agent, current_operation(), accesses);
+    if (watched(stream)) races_.access(stream.agent, current_operation(), accesses);
     if (from_pageable && bytes <= kStaged) {
       std::vector<char> staged(static_cast<const char*>(source), static_cast<const char*>(source) + bytes);
       stream.put([target, staged = std::move(staged)] { std::memcpy(target, staged.data(), staged.size()); });
@@ -315,7 +319,7 @@ class Simulator final : public Runtime, public Graphs {
     check_place(data, Where::Device, bytes);
     const Access access{data, bytes, true};
     SimulatedStream& stream = stream_of(device, handle);
-    races_.access(stream.agent, current_operation(), {&access, 1});
+    if (watched(stream)) races_.access(stream.agent, current_operation(), {&access, 1});
     stream.put([target = reach(data), byte, bytes] { std::memset(target, byte, bytes); });
   }
 
@@ -350,7 +354,7 @@ class Simulator final : public Runtime, public Graphs {
       next += (a.size + kAlignment - 1) / kAlignment * kAlignment;
     }
     SimulatedStream& stream = stream_of(device, handle);
-    races_.operation(stream.agent);
+    if (watched(stream)) races_.operation(stream.agent);
     stream.put([packed = std::move(packed), &kernel, shape, blocks, threads] {
       parallel_for(0, blocks, std::max<int64_t>(kThreadsWorthSharing / threads, 1), [&](int64_t begin, int64_t end) {
         running = kernel.name;
@@ -366,7 +370,7 @@ class Simulator final : public Runtime, public Graphs {
 
   void call(int device, StreamHandle handle, std::function<void()> function) override {
     SimulatedStream& stream = stream_of(device, handle);
-    races_.operation(stream.agent);
+    if (watched(stream)) races_.operation(stream.agent);
     stream.put([function = std::move(function), name = current_operation()] {
       running = name;
       function();
@@ -453,7 +457,6 @@ class Simulator final : public Runtime, public Graphs {
   }
   void launch_graph(int device, StreamHandle handle, GraphHandle graph) override {
     SimulatedStream& stream = stream_of(device, handle);
-    races_.operation(stream.agent);
     stream.put([tasks = *static_cast<std::shared_ptr<SimulatedStream::Tasks>*>(graph)] {
       for (const auto& task : *tasks) task();
     });
@@ -494,6 +497,8 @@ class Simulator final : public Runtime, public Graphs {
   SimulatedStream& stream_of(int device, StreamHandle handle) {
     return handle ? *static_cast<SimulatedStream*>(handle) : *devices_[device].streams.front();
   }
+  /// What a graph does is done at another time and on another stream than it is recorded.
+  bool watched(SimulatedStream& stream) const { return races_.enabled() && !stream.capturing(); }
   void wait_for(SimulatedStream& stream) {
     stream.synchronize();
     races_.host_waits(stream.agent);
