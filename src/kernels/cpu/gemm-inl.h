@@ -108,7 +108,28 @@ struct Tile {
   T alpha, beta;
 };
 
-template <class T, int R, int V, bool kPacked>
+// How a micro-kernel multiplies and sums: sum + a b.
+struct MulAdd {
+  template <class Vec>
+  static HWY_INLINE Vec run(Vec a, Vec b, Vec sum) {
+    return hn::MulAdd(a, b, sum);
+  }
+};
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+#define RUSH_PAIRS 1
+// Elements are pairs of bfloat16, neighbours in k, that travel as one float. Only where the CPU has AVX512_BF16.
+struct MulAddPairs {
+  template <class Vec>
+  static HWY_INLINE Vec run(Vec a, Vec b, Vec sum) {
+    asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
+    return sum;
+  }
+};
+#else
+#define RUSH_PAIRS 0
+#endif
+
+template <class T, class Sum, int R, int V, bool kPacked>
 HWY_NOINLINE void micro_kernel(const Tile<T>& t) {
   const hn::ScalableTag<T> d;
   using Vec = hn::Vec<decltype(d)>;
@@ -137,7 +158,7 @@ HWY_NOINLINE void micro_kernel(const Tile<T>& t) {
     for (int i = 0; i < R; ++i) {
       const Vec av = hn::Set(d, a[kPacked ? i : offset[i]]);
 #pragma GCC unroll 2
-      for (int v = 0; v < V; ++v) sum[i][v] = hn::MulAdd(av, bv[v], sum[i][v]);
+      for (int v = 0; v < V; ++v) sum[i][v] = Sum::run(av, bv[v], sum[i][v]);
     }
     a += kPacked ? a_step : 1;
     b += b_row;
@@ -159,13 +180,13 @@ HWY_NOINLINE void micro_kernel(const Tile<T>& t) {
 // Kernels exist for one row and for even numbers of rows.
 constexpr int kernel_rows(int64_t rows) { return rows <= 1 ? 1 : static_cast<int>((rows + 1) & ~int64_t{1}); }
 
-template <class T>
+template <class T, class Sum = MulAdd>
 HWY_INLINE void run_tile(const Tile<T>& t, int vectors, bool packed) {
   using Kernel = void (*)(const Tile<T>&);
-#define RUSH_KERNELS(R)                                              \
-  {                                                                  \
-    {micro_kernel<T, R, 1, false>, micro_kernel<T, R, 1, true>},     \
-        {micro_kernel<T, R, 2, false>, micro_kernel<T, R, 2, true>}, \
+#define RUSH_KERNELS(R)                                                        \
+  {                                                                            \
+    {micro_kernel<T, Sum, R, 1, false>, micro_kernel<T, Sum, R, 1, true>},     \
+        {micro_kernel<T, Sum, R, 2, false>, micro_kernel<T, Sum, R, 2, true>}, \
   }
   static constexpr Kernel kernels[kMaxRows / 2 + 1][2][2] = {
     RUSH_KERNELS(1),
@@ -339,7 +360,7 @@ void split(int64_t n, int64_t parts, const Body& body) {
 }
 
 // c = alpha * a b + beta * c + bias. `columns` is b, `result` is c.
-template <class T, class S, class Columns, class Result>
+template <class T, class S, class Sum = MulAdd, class Columns, class Result>
 void multiply(int64_t m, int64_t n, int64_t k, Strided<const S> a, const Columns& columns, const Result& result,
               T alpha, T beta, Bias<T> bias) {
   if (m == 0 || n == 0) return;
@@ -414,7 +435,7 @@ void multiply(int64_t m, int64_t n, int64_t k, Strided<const S> a, const Columns
               t.c = whole ? result.data() + i * result.row() + result.offset(j) : aside;
               t.c_row = whole ? result.row() : width;
               t.beta = whole ? beta_now : T(0);
-              run_tile<T>(t, width > N ? 2 : 1, !a_in_place);
+              run_tile<T, Sum>(t, width > N ? 2 : 1, !a_in_place);
               if (!whole) merge_tile<T>(aside, width, t.rows, cols, result, i, j, beta_now);
               if (last && (bias.row || bias.col)) add_bias<T>(bias, result, i, t.rows, j, cols);
             }

@@ -1,5 +1,6 @@
 // Which way a matrix product goes: matrix times vector, the engine of gemm-inl.h, or plain blocked loops for integers
-// and complex numbers. Half types go through the engine with float panels and a float result that is rounded once.
+// and complex numbers. Half types go through the engine with float panels and a float result that is rounded once;
+// where the CPU multiplies bfloat16 itself, panels hold pairs of them.
 #include "kernels/cpu/gemm.h"
 
 #include <algorithm>
@@ -26,6 +27,16 @@ struct Product {
   compute_t<T> alpha, beta;
   Bias<T> bias;
 };
+
+/// Whether the CPU has instructions that multiply pairs of bfloat16 and sum in float.
+inline bool multiplies_bfloat16() {
+#if HWY_ARCH_X86
+  static const bool has = __builtin_cpu_supports("avx512bf16");
+  return has;
+#else
+  return false;
+#endif
+}
 
 template <class T>
 constexpr bool is_complex = false;
@@ -146,6 +157,52 @@ void matrix_vector(int64_t n, int64_t k, const S* lines, int64_t line, int64_t s
   });
 }
 
+#if RUSH_PAIRS
+// Bfloat16 lines of length k as floats that each hold a pair of neighbours in k: in place, or else copied. The element
+// after an odd k is 0.
+Strided<const float> in_pairs(int64_t lines, int64_t k, const BFloat16* from, int64_t line, int64_t step,
+                              Scratch purpose) {
+  const bool even = k % 2 == 0 && line % 2 == 0 && reinterpret_cast<uintptr_t>(from) % alignof(float) == 0;
+  if (step == 1 && even) return {reinterpret_cast<const float*>(from), line / 2, 1};
+  const int64_t pairs = ceil_div(k, int64_t{2});
+  auto* const to = scratch<uint32_t>(purpose, lines * pairs);
+  const auto* const bits = reinterpret_cast<const uint16_t*>(from);
+  if (line == 1) {  // lines are neighbours in memory and stay so
+    parallel_for(0, pairs, std::max<int64_t>(1, (1 << 14) / lines), [&](int64_t lo, int64_t hi) {
+      for (int64_t i = lo; i < hi; ++i) {
+        const uint16_t* const first = bits + 2 * i * step;
+        const uint16_t* const second = 2 * i + 1 < k ? first + step : nullptr;
+        for (int64_t j = 0; j < lines; ++j)
+          to[i * lines + j] = first[j] | (second ? static_cast<uint32_t>(second[j]) << 16 : 0);
+      }
+    });
+    return {reinterpret_cast<const float*>(to), 1, lines};
+  }
+  parallel_for(0, lines, std::max<int64_t>(1, (1 << 13) / pairs), [&](int64_t lo, int64_t hi) {
+    for (int64_t j = lo; j < hi; ++j)
+      for (int64_t i = 0; i < pairs; ++i) {
+        const uint16_t* const first = bits + j * line + 2 * i * step;
+        to[j * pairs + i] = *first | (2 * i + 1 < k ? static_cast<uint32_t>(first[step]) << 16 : 0);
+      }
+  });
+  return {reinterpret_cast<const float*>(to), pairs, 1};
+}
+#endif
+
+// Row i of c from the products in `sums`, with whole vectors in the usual case.
+template <class T, class S>
+void store_row(const Product<S>& p, int64_t i, const T* sums) {
+  if (p.alpha != 1 || p.beta != 0 || p.c.col != 1 || p.bias.row) {
+    for (int64_t j = 0; j < p.n; ++j) store<T>(p, i, j, sums[j]);
+    return;
+  }
+  S* HWY_RESTRICT c = p.c.data + i * p.c.row;
+  if (p.bias.col)
+    for (int64_t j = 0; j < p.n; ++j) c[j] = static_cast<S>(sums[j] + static_cast<T>(p.bias.col[j]));
+  else
+    for (int64_t j = 0; j < p.n; ++j) c[j] = static_cast<S>(sums[j]);
+}
+
 template <class S>
 void product(const Product<S>& p) {
   using T = compute_t<S>;
@@ -169,15 +226,32 @@ void product(const Product<S>& p) {
   } else {
     const int64_t rows = std::clamp<int64_t>((4 << 20) / p.n, kMaxRows, p.m < kMaxRows ? kMaxRows : p.m);
     T* sums = scratch<T>(Scratch::c, std::min(rows, p.m) * p.n);
-    for (int64_t i0 = 0; i0 < p.m; i0 += rows) {
-      const int64_t count = std::min(rows, p.m - i0);
-      multiply<T, S>(count, p.n, p.k, {p.a.data + i0 * p.a.row, p.a.row, p.a.col}, columns,
-                     StridedResult<T>{{sums, p.n, 1}}, T(1), T(0), {});
-      parallel_for(0, count, std::max<int64_t>(1, (1 << 14) / p.n), [&](int64_t lo, int64_t hi) {
-        for (int64_t i = lo; i < hi; ++i)
-          for (int64_t j = 0; j < p.n; ++j) store<T>(p, i0 + i, j, sums[i * p.n + j]);
-      });
+    const StridedResult<T> result{{sums, p.n, 1}};
+    const auto in_blocks = [&](const auto& multiply_rows) {
+      for (int64_t i0 = 0; i0 < p.m; i0 += rows) {
+        const int64_t count = std::min(rows, p.m - i0);
+        multiply_rows(i0, count);
+        parallel_for(0, count, std::max<int64_t>(1, (1 << 14) / p.n), [&](int64_t lo, int64_t hi) {
+          for (int64_t i = lo; i < hi; ++i) store_row<T>(p, i0 + i, sums + i * p.n);
+        });
+      }
+    };
+#if RUSH_PAIRS
+    if constexpr (std::is_same_v<S, BFloat16>) {
+      if (multiplies_bfloat16()) {
+        const auto a = in_pairs(p.m, p.k, p.a.data, p.a.row, p.a.col, Scratch::gather);
+        const auto b = in_pairs(p.n, p.k, p.b.data, p.b.col, p.b.row, Scratch::operand);
+        const StridedColumns<T, T> pairs{{b.data, b.col, b.row}, b.row == 1 && columns.in_place};
+        return in_blocks([&](int64_t i0, int64_t count) {
+          multiply<T, T, MulAddPairs>(count, p.n, ceil_div(p.k, int64_t{2}), {a.data + i0 * a.row, a.row, a.col}, pairs,
+                                      result, T(1), T(0), {});
+        });
+      }
     }
+#endif
+    in_blocks([&](int64_t i0, int64_t count) {
+      multiply<T, S>(count, p.n, p.k, {p.a.data + i0 * p.a.row, p.a.row, p.a.col}, columns, result, T(1), T(0), {});
+    });
   }
 }
 
