@@ -258,11 +258,9 @@ void fill(PyObject* o, const Dims& sizes, size_t depth, T*& out) {
                       " at dim ", depth, " (got a number)");
     const Scalar s = number_from(o);
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-      check(!s.is_int() ||
-                (s.to_int() >= int64_t(std::numeric_limits<T>::min()) &&
-                 s.to_int() <= int64_t(std::numeric_limits<T>::max())) ||
-                sizeof(T) == 8,
-            "value cannot be converted to type ", scalar_name(dtype_of<T>), " without overflow");
+      constexpr int64_t most = std::numeric_limits<T>::max(), least = std::is_signed_v<T> ? -most - 1 : -most;
+      check(!s.is_int() || (s.to_int() >= least && s.to_int() <= most), "value cannot be converted to type ",
+            name_of(dtype_of<T>), " without overflow");
     }
     if constexpr (!std::is_same_v<T, std::complex<float>> && !std::is_same_v<T, std::complex<double>>)
       check<TypeError>(!s.is_complex(), "can't convert complex to ", name_of(dtype_of<T>));

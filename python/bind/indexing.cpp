@@ -12,7 +12,16 @@ using Indices = std::vector<Index>;
 
 PyObject* make_tensor(PyObject* data) {
   const Object module(need(PyImport_ImportModule("rushlight._C")));
-  return need(PyObject_CallMethod(module.get(), "tensor", "O", data));
+  return need(PyObject_CallMethod(module.get(), "tensor", "(O)", data));
+}
+
+int64_t to_integer(PyObject* exact_int) {
+  int64_t small;
+  if (small_int(exact_int, small)) return small;
+  int overflow;
+  const long long v = PyLong_AsLongLongAndOverflow(exact_int, &overflow);
+  check<ValueError>(!overflow, "Overflow when unpacking long long");
+  return v;
 }
 
 OptInt bound(PyObject* o) {
@@ -25,9 +34,7 @@ OptInt bound(PyObject* o) {
 
 void append(Indices& out, PyObject* o) {
   if (PyLong_CheckExact(o)) {
-    const long long i = PyLong_AsLongLong(o);
-    if (i == -1 && PyErr_Occurred()) throw PythonError();
-    out.emplace_back(int64_t(i));
+    out.emplace_back(to_integer(o));
   } else if (PySlice_Check(o)) {
     auto* s = reinterpret_cast<PySliceObject*>(o);
     out.emplace_back(indexing::Slice(bound(s->start), bound(s->stop), bound(s->step)));
@@ -41,13 +48,14 @@ void append(Indices& out, PyObject* o) {
     out.emplace_back(unwrap(o));
   } else if (PyIndex_Check(o) && !PySequence_Check(o)) {  // NumPy's integers
     const Object whole(need(PyNumber_Index(o)));
-    const long long i = PyLong_AsLongLong(whole.get());
-    if (i == -1 && PyErr_Occurred()) throw PythonError();
-    out.emplace_back(int64_t(i));
-  } else if (PyList_Check(o) || PyTuple_Check(o) || PyObject_CheckBuffer(o)) {
-    const Object made(make_tensor(o));
+    out.emplace_back(to_integer(whole.get()));
+  } else if (PySequence_Check(o)) {
+    const bool plain = PyList_Check(o) || PyTuple_Check(o) || PyObject_CheckBuffer(o) || PyUnicode_Check(o);
+    const Object list(plain ? nullptr : need(PySequence_List(o)));  // a range
+    const Object made(make_tensor(plain ? o : list.get()));
     const Tensor& t = unwrap(made.get());
-    out.emplace_back(t.numel() == 0 && t.dim() == 1 ? cast(t, kInt64) : t);
+    const bool whole = PyObject_CheckBuffer(o) || is_integral(t.dtype()) || t.dtype() == kBool;
+    out.emplace_back(whole && t.numel() > 0 ? t : cast(t, kInt64));
   } else {
     raise<IndexError>(
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got ",
@@ -55,8 +63,26 @@ void append(Indices& out, PyObject* o) {
   }
 }
 
+/// Whether a sequence that is no tuple is to be read as one: if it is short and holds more than numbers, as in NumPy
+/// before 1.23.
+bool stands_for_tuple(PyObject* key) {
+  constexpr Py_ssize_t kShort = 32;
+  if (is_tensor(key) || !PySequence_Check(key) || PyObject_CheckBuffer(key)) return false;
+  const Py_ssize_t n = PySequence_Size(key);
+  for (Py_ssize_t i = 0; i < n && n < kShort; ++i) {
+    const Object item(PySequence_GetItem(key, i));
+    if (!item) break;
+    PyObject* const o = item.get();
+    if (is_tensor(o) || PySequence_Check(o) || PySlice_Check(o) || o == Py_Ellipsis || o == Py_None) return true;
+  }
+  PyErr_Clear();
+  return false;
+}
+
 Indices indices_from(PyObject* key) {
   Indices out;
+  const Object tuple(!PyTuple_Check(key) && stands_for_tuple(key) ? need(PySequence_Tuple(key)) : nullptr);
+  if (tuple) key = tuple.get();
   if (PyTuple_Check(key)) {
     out.reserve(size_t(PyTuple_GET_SIZE(key)));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) append(out, PyTuple_GET_ITEM(key, i));
@@ -79,9 +105,7 @@ PyObject* get_item(PyObject* self, PyObject* key) {
     }
     const Tensor& x = unwrap(self);
     if (PyLong_CheckExact(key)) {  // x[i], the commonest
-      const long long i = PyLong_AsLongLong(key);
-      if (i == -1 && PyErr_Occurred()) throw PythonError();
-      const Index one(static_cast<int64_t>(i));
+      const Index one(to_integer(key));
       return wrap(indexing::get(x, std::span(&one, 1)));
     }
     if (PySlice_Check(key)) {
@@ -108,18 +132,9 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
       }
     }
     const Indices indices = indices_from(key);
-    Tensor source;
-    if (is_tensor(value))
-      source = unwrap(value);
-    else if (is_number(value))
-      source = Tensor(number_from(value));
-    else {
-      check<TypeError>(PySequence_Check(value) || PyObject_CheckBuffer(value), "can't assign a ",
-                       Py_TYPE(value)->tp_name, " to a ", unwrap(self).dtype(), " tensor");
-      const Object made(make_tensor(value));
-      source = unwrap(made.get());
-    }
-    indexing::set(unwrap(self), indices, source);
+    check<TypeError>(is_tensor(value) || is_number(value), "can't assign a ", Py_TYPE(value)->tp_name,
+                     " to a tensor of ", unwrap(self).dtype(), ": make a tensor of it");
+    indexing::set(unwrap(self), indices, is_tensor(value) ? unwrap(value) : Tensor(number_from(value)));
     return 0;
   });
 }

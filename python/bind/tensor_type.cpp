@@ -433,6 +433,11 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
   constexpr const char* names[] = {"lt", "le", "eq", "ne", "gt", "ge"};
   static PyObject* found[6] = {};
   if (!found[op]) found[op] = find_callable(names[op]);
+  if ((op == Py_EQ || op == Py_NE) && std::string_view(Py_TYPE(b)->tp_name) == "numpy.ndarray") {
+    const Object module(PyImport_ImportModule("rushlight._C"));
+    const Object tensor(module ? PyObject_CallMethod(module.get(), "from_numpy", "(O)", b) : nullptr);
+    return tensor ? call_binary(found[op], a, tensor.get()) : nullptr;
+  }
   return call_binary(found[op], a, b);
 }
 

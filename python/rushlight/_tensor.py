@@ -105,6 +105,11 @@ def __array__(self, dtype=None, copy=None):
     return array.copy() if copy else array
 
 
+def __array_wrap__(self, array, context=None, return_scalar=False):
+    """Makes a tensor of what a NumPy function computed from tensors; of bool elements it has dtype uint8."""
+    return _C.from_numpy(array.astype("uint8") if array.dtype == bool else array)
+
+
 def __format__(self, spec):
     if self.dim() == 0 and type(self) is Tensor and not self.is_meta:
         return self.item().__format__(spec)
@@ -257,7 +262,7 @@ def module_load(self, other, assign=False):
 
 def _install():
     names = (
-        "__torch_function__", "__deepcopy__", "__reduce_ex__", "__array__", "__format__", "__complex__", "__contains__",
+        "__torch_function__", "__deepcopy__", "__reduce_ex__", "__array__", "__array_wrap__", "__format__", "__complex__", "__contains__",
         "__reversed__", "__dir__", "apply_", "detach_", "dim_order", "is_set_to", "is_shared", "lu", "map_",
         "module_load", "new", "new_tensor", "nonzero", "record_stream", "share_memory_", "storage",
         "unique", "unique_consecutive", "untyped_storage", "where",

@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/pointwise.h"
 #include "ops/common.h"
+#include "ops/fits.h"
 #include "tensor/sizes.h"
 
 namespace rush {
@@ -742,8 +743,7 @@ Errors: RuntimeError unless mask is bool.)",
                 name_of(mask.dtype()));
           check(value.dim() == 0, "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
                 value.dim(), " dimension(s).");
-          check(x.is_complex() || !value.is_complex(), "value cannot be converted to type ", name_of(x.dtype()),
-                " without overflow");
+          check_fits(value, x.dtype());
           return pointwise_meta(x.dtype(), x, mask);
         },
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& mask, const Tensor& value) {

@@ -293,11 +293,13 @@ Errors: RuntimeError where shapes or dtypes do not fit.)",
         flat = allocate({x.sizes(), x.dtype(), x.device(), {}});
         cpu::copy(flat, x);
       }
-      const int64_t row = flat.dim() < 2 ? 0 : flat.stride(-2);
+      // Of more than two dimensions the rows lie together; where one has size 1, its stride may say anything.
+      const int64_t row = flat.dim() > 2 ? in : flat.dim() == 2 ? flat.stride(-2) : 0;
+      const int64_t step = flat.dim() > 2 ? 1 : flat.stride(-1);
       const bool fused = bias.defined() && bias.dim() == 1 && bias.sizes()[0] == outs && bias.is_contiguous();
       if (bias.defined() && !fused) put_addend(out, bias, 1);
-      cpu::product(out, m, outs, in, {flat, row, flat.stride(-1)}, {w, w.stride(-1), w.dim() == 2 ? w.strides()[0] : 0},
-                   1, bias.defined() && !fused ? 1 : 0, fused ? bias : Tensor());
+      cpu::product(out, m, outs, in, {flat, row, step}, {w, w.stride(-1), w.dim() == 2 ? w.strides()[0] : 0}, 1,
+                   bias.defined() && !fused ? 1 : 0, fused ? bias : Tensor());
     }},
     .saves = "input if weight, weight if input",
     .vjp =

@@ -3,6 +3,7 @@
 #include "kernels/cpu/pointwise.h"
 #include "kernels/cuda/copy.h"
 #include "ops/common.h"
+#include "ops/fits.h"
 
 namespace rush {
 
@@ -52,6 +53,7 @@ OP_DEFINE(fill){{
         [](const Tensor& self, const Tensor& value) {
           check(value.numel() == 1, "fill_ only supports 0-dimension value tensor but got tensor with ", value.dim(),
                 " dimensions.");
+          check_fits(value, self.dtype());
           return like(self);
         },
     .kernel = {cpu::fill},

@@ -1,6 +1,7 @@
 // Subscripts: Python's x[...] and x[...] = v. Integers, slices and None together make one view; tensors and bools are
 // then given to index and index_put.
 #include "ops/common.h"
+#include "ops/fits.h"
 #include "rushlight/indexing.h"
 
 namespace rush {
@@ -211,7 +212,17 @@ void set(const Tensor& x, std::span<const Index> indices, const Tensor& given) {
       in_place(copy, target, value);
     return;
   }
-  if (value.impl()->wrapped_number) value = cast(value, target.dtype());
+  if (plan.tensors.size() == 1 && plan.tensors[0].dtype() == kBool && value.numel() == 1 &&
+      Ints(plan.tensors[0].sizes()) == Ints(target.sizes()).slice(0, plan.tensors[0].sizes().size())) {
+    Tensor mask = plan.tensors[0];  // one value at the places of a mask may be of any dtype
+    while (mask.dim() < target.dim()) mask = unsqueeze(mask, -1);
+    in_place(masked_fill, target, mask, value.dim() ? view(value, {}) : value);
+    return;
+  }
+  if (value.impl()->wrapped_number) {
+    check_fits(value, target.dtype());
+    value = cast(value, target.dtype());
+  }
   in_place(index_put, target, Tensors(plan.tensors.data(), plan.tensors.size()), value);
 }
 

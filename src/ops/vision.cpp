@@ -86,8 +86,8 @@ OP_DEFINE(resample){{
         },
     .kernel = {[](Tensor& out, const Tensor& x, Ints, std::span<const double> scales, std::string_view mode, bool align,
                   bool antialias) {
-                 if (out.numel()) cpu::resample(out, x, {mode, align, antialias, scales});
-               }},
+      if (out.numel()) cpu::resample(out, x, {mode, align, antialias, scales});
+    }},
     .saves = "input.shape",
     .vjp = [](const Tensor& g, const Tensor&, const Tensor& x, Ints, std::span<const double> scales,
               std::string_view mode, bool align,
@@ -102,8 +102,8 @@ OP_DEFINE(resample_backward){{
         },
     .kernel = {[](Tensor& out, const Tensor& g, Ints, std::span<const double> scales, std::string_view mode, bool align,
                   bool antialias) {
-                 if (out.numel()) cpu::resample_backward(out, g, {mode, align, antialias, scales});
-               }},
+      if (out.numel()) cpu::resample_backward(out, g, {mode, align, antialias, scales});
+    }},
     .saves = "grad.shape",
     .vjp = [](const Tensor& gg, const Tensor&, const Tensor& g, Ints, std::span<const double> scales,
               std::string_view mode, bool align,
@@ -143,8 +143,8 @@ OP_DEFINE(grid_sampler){{
           return Meta{with_spatial(x, Ints(grid.sizes()).slice(1, size_t(grid.dim()) - 2)), x.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& grid, int64_t mode, int64_t padding, bool align) {
-                 if (out.numel()) cpu::grid_sample(out, x, grid, sampling(mode, padding, align));
-               }},
+      if (out.numel()) cpu::grid_sample(out, x, grid, sampling(mode, padding, align));
+    }},
     .saves = "input, grid",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& x, const Tensor& grid, int64_t mode, int64_t padding,

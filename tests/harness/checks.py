@@ -86,13 +86,18 @@ def _expanded(t):
     return t[..., :1].expand(t.shape) if t.dim() and t.shape[-1] else t
 
 
+def _loose(t):
+    """The same tensor with odd strides where the dimension never takes a step."""
+    return t.as_strided(t.shape, [step if n > 1 else 7 for n, step in zip(t.shape, t.stride())])
+
+
 def layouts(case):
-    """Transposed, sliced with an offset and expanded arguments give what contiguous ones give."""
+    """Transposed, sliced with an offset, expanded and oddly strided arguments give what contiguous ones give."""
     if not case.layouts or case.draws:
         return False
     for dtype in dict.fromkeys((case.dtypes[0], case.dtypes[-1])):
         for args, kwargs in case.samples(dtype):
-            for change in (_transposed, _sliced, _expanded):
+            for change in (_transposed, _sliced, _expanded, _loose):
                 strided = map_tensors(change, args), map_tensors(change, kwargs)
                 plain = map_tensors(lambda t: t.clone(memory_format=torch.contiguous_format), strided)
                 what = f"{case.id} {change.__name__} {describe(args, kwargs)}"

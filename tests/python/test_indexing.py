@@ -133,3 +133,84 @@ def test_gradients(name):
     x = torch.randn(*shape, dtype=torch.float64, requires_grad=True)
     assert gradcheck(f, (x,))
     assert gradgradcheck(f, (x,))
+
+
+X24 = torch.arange(24).view(2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("key", "same"),
+    [
+        ([[0, 1], [1, 0]], ([0, 1], [1, 0])),
+        ([slice(0, 1), slice(1, 2)], (slice(0, 1), slice(1, 2))),
+        ([None, 0], (None, 0)),
+        ([..., 0], (..., 0)),
+        (((0, 1), (1, 2)), ([0, 1], [1, 2])),
+        (range(2), ([0, 1],)),
+        ((slice(None), range(2)), (slice(None), [0, 1])),
+        ([torch.tensor([0, 1]), torch.tensor([1, 1])], ([0, 1], [1, 1])),
+        ([0.5, 1.0], ([0, 1],)),
+    ],
+)
+def test_sequences_as_subscripts(key, same):
+    """A list that holds more than numbers stands for a tuple; other sequences are positions."""
+    assert X24[key].tolist() == X24[same].tolist()
+
+
+def test_arrays_and_long_lists_are_positions():
+    assert X24[np.array([[0, 1], [1, 0]])].shape == (2, 2, 3, 4)
+    assert X24[list(range(2)) * 16].shape == (32, 3, 4)
+    with pytest.raises(TypeError, match="invalid data type 'str'"):
+        X24["a"]
+    with pytest.raises(ValueError, match="Overflow"):
+        X24[2**63]
+
+
+def test_one_value_at_the_places_of_a_mask_may_have_any_dtype():
+    x = torch.arange(6).view(2, 3)
+    x[x > 1] = torch.tensor(1.7)
+    assert x.tolist() == [[0, 1, 1], [1, 1, 1]]
+    x[torch.tensor([True, False])] = torch.tensor([9.5])
+    assert x.tolist() == [[9, 9, 9], [1, 1, 1]]
+    with pytest.raises(IndexError, match="mask"):
+        x[torch.tensor([True, False, True])] = 1
+    with pytest.raises(RuntimeError, match="dtypes match"):
+        x[[0]] = torch.tensor(1.7)
+
+
+def test_only_tensors_and_numbers_are_assigned():
+    x = torch.zeros(2, 3)
+    for value in ([1, 2, 3], np.array([1, 2, 3]), None, "a"):
+        with pytest.raises(TypeError, match="can't assign a"):
+            x[0] = value
+    x[0] = np.float64(2)
+    assert x[0].tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [
+        ("uint8", 300), ("int8", -129), ("int8", 128), ("int64", float("inf")), ("int64", 1e30), ("float16", 1e6),
+        ("float32", 1e300), ("float32", 1j), ("int64", 1j),
+    ],
+)  # fmt: skip
+def test_numbers_that_do_not_fit_are_refused(dtype, value):
+    dtype, mask = getattr(torch, dtype), torch.tensor([True, False])
+    for write in (
+        lambda x: x.fill_(value),
+        lambda x: x.__setitem__(0, value),
+        lambda x: x.__setitem__(mask, value),
+        lambda x: x.__setitem__([0], value),
+        lambda x: x.masked_fill(mask, value),
+        lambda x: torch.full((2,), value, dtype=dtype),
+    ):
+        with pytest.raises(RuntimeError, match="cannot be converted to type .* without overflow"):
+            write(torch.zeros(2, dtype=dtype))
+
+
+def test_negative_numbers_wrap_into_unsigned_dtypes():
+    assert torch.tensor([-1], dtype=torch.uint8).item() == 255
+    assert torch.full((1,), -1, dtype=torch.uint8).item() == 255
+    assert torch.zeros(1).fill_(float("inf")).item() == float("inf")
+    with pytest.raises(RuntimeError, match="without overflow"):
+        torch.tensor([-256], dtype=torch.uint8)

@@ -227,6 +227,22 @@ def test_numpy_memory_outlives_its_owner():
     assert x.sum().item() == 3000
 
 
+def test_numpy_functions_and_operators_give_tensors():
+    t, a = torch.arange(3.0), np.arange(3.0)
+    for result in (t + a, t * a, t - a, np.add(t, a), np.add(a, t), np.maximum(t, a), t + np.array(3.0)):
+        assert type(result) is torch.Tensor and result.dtype == torch.float64
+    assert (t + a).tolist() == [0, 2, 4] and np.sin(t).dtype == torch.float32
+    assert np.isnan(t).dtype == torch.uint8  # as in PyTorch
+    assert (t == a).tolist() == (a == t).tolist() == [True, True, True]
+    assert (t != a).tolist() == [False, False, False]
+    t += a
+    assert type(t) is torch.Tensor and t.tolist() == [0, 2, 4]
+    with pytest.raises(TypeError):
+        a * t
+    with pytest.raises(RuntimeError, match="size of tensor a"):
+        t == np.arange(2.0)
+
+
 def test_numpy_scalars_and_arrays_meet_tensors():
     x = torch.ones(2)
     assert (x * np.float32(2)).tolist() == [2.0, 2.0] and (x + np.int64(1)).dtype == torch.float32
