@@ -374,7 +374,7 @@ bool parse(const OpInfo& op, const Call& call, Scratch& scratch, Value* values, 
     if (call.count > s.positional && i + 1 >= s.positional) {
       // zeros(2, 3), x.view(2, 3): trailing integers stand for one list of them.
       const size_t first = s.is_method() && call.method ? 1 : 0;
-      if (i == first && s.positional == first + 1 && s.args[i].kind == Kind::Ints && s.args[i].length == 0) {
+      if (i == first && s.positional == first + 1 && s.args[i].kind == Kind::Ints) {
         Dims& ints = scratch.next_ints();
         ints.resize(call.count - i);
         bool integers = true;

@@ -39,9 +39,16 @@ void generator_free(PyObject* o) {
 }
 uint64_t seed_from(PyObject* o) {
   // Negative seeds stand for 2**64 + seed.
-  const uint64_t v = PyLong_AsUnsignedLongLongMask(o);
-  if (PyErr_Occurred()) throw PythonError();
-  return v;
+  int overflow;
+  const long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
+  if (v == -1 && !overflow && PyErr_Occurred()) throw PythonError();
+  if (!overflow) return static_cast<uint64_t>(v);
+  const uint64_t large = overflow > 0 ? PyLong_AsUnsignedLongLong(o) : uint64_t(-1);
+  if (overflow < 0 || PyErr_Occurred()) {
+    PyErr_Clear();
+    raise<ValueError>("Overflow when unpacking long long: a seed is between -2**63 and 2**64 - 1");
+  }
+  return large;
 }
 PyObject* manual_seed(PyObject* self, PyObject* seed) {
   return guarded([&] {

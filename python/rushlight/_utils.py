@@ -78,6 +78,11 @@ def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, bac
     return _rebuild_tensor(storage, storage_offset, size, stride).requires_grad_(requires_grad)
 
 
+def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
+    """A tensor on the meta device."""
+    return _C.empty_strided(size, stride, dtype=dtype, device="meta").requires_grad_(requires_grad)
+
+
 def _rebuild_parameter(data, requires_grad, backward_hooks):
     """A ``Parameter`` over ``data``; hooks are never restored."""
     from .nn.parameter import Parameter

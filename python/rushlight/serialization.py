@@ -154,17 +154,16 @@ class _Pickler(pickle.Pickler):
             if attributes:
                 return _utils._rebuild_parameter_with_state, (*parts, attributes)
             return _utils._rebuild_parameter, parts
-        parts = (
-            self._storage(tensor),
-            tensor.storage_offset(),
-            tuple(tensor.shape),
-            tensor.stride(),
-            tensor.requires_grad,
-            OrderedDict(),
-        )
+        shape, strides = tuple(tensor.shape), tensor.stride()
+        if tensor.is_meta:
+            rebuild, parts = _utils._rebuild_meta_tensor_no_storage, (tensor.dtype, shape, strides, tensor.requires_grad)
+        else:
+            rebuild = _utils._rebuild_tensor_v2
+            storage, offset = self._storage(tensor), tensor.storage_offset()
+            parts = (storage, offset, shape, strides, tensor.requires_grad, OrderedDict())
         if kind is torch.Tensor and not attributes:
-            return _utils._rebuild_tensor_v2, parts
-        return _utils._rebuild_from_type_v2, (_utils._rebuild_tensor_v2, kind, parts, attributes)
+            return rebuild, parts
+        return _utils._rebuild_from_type_v2, (rebuild, kind, parts, attributes)
 
     def _storage(self, tensor):
         dtype = str(tensor.dtype).removeprefix("torch.")

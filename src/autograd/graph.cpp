@@ -147,6 +147,16 @@ Edge gradient_edge(const Tensor& t) {
 
 void set_history(const Tensor& t, const Ref<Node>& node, uint32_t output) {
   AutogradMeta& meta = make_meta(t);
+  if (meta.retains_grad && meta.grad_fn) {  // what is retained is the gradient of what the tensor is after the change
+    auto& before = meta.grad_fn->make_hooks().retain;
+    const auto own = std::find_if(before.begin(), before.end(), [&](auto& h) { return h.input == meta.output; });
+    if (own != before.end()) {
+      own->input = output;
+      auto moved = std::move(*own);
+      before.erase(own);
+      node->make_hooks().retain.push_back(std::move(moved));
+    }
+  }
   meta.grad_fn = node;
   meta.output = output;
   meta.requires_grad = false;
@@ -231,7 +241,11 @@ void Tensor::set_grad(const Tensor& g) const {
   make_meta(*this).grad = g;
 }
 
-Tensor Tensor::detach() const { return alias(*this, sizes(), strides(), storage_offset()); }
+Tensor Tensor::detach() const {
+  Tensor same = alias(*this, sizes(), strides(), storage_offset());
+  same.impl()->inference = modes().inference;
+  return same;
+}
 
 // ---- saved tensors ----
 

@@ -96,6 +96,9 @@ void forbid_gradient(const OpInfo& op, const Value* args, Results& out) {
 }
 
 void check_written(const Tensor& self) {
+  check(!self.impl()->inference || modes().inference,
+        "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
+        "tensor before doing inplace update.");
   for (int64_t d = 0; d < self.dim(); ++d) {
     check(self.sizes()[d] <= 1 || self.strides()[d] != 0,
           "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "

@@ -347,7 +347,7 @@ Errors: RuntimeError for a position outside the dimension and for slices of anot
     .kernel = {[](Tensor& out, const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha) {
       start_from(out, x);
       const Tensor scaled = alpha == Scalar(1) ? source : mul(source, cast(Tensor(alpha), source.dtype()));
-      put_slices(out, slice_dim(x, dim), index, scaled, Bounds::strict_runtime_error, Write::add);
+      put_slices(out, slice_dim(x, dim), index, scaled, Bounds::strict, Write::add);
     }},
     .saves = "index, source.shape",
     .vjp =

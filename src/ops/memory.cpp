@@ -59,7 +59,7 @@ OP_DEFINE(fill){{
     .kernel = {cpu::fill},
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, const Tensor&) {
-          return Grads{Tensor(), needs_grad(1) ? sum(g) : Tensor()};
+          return Grads{needs_grad(0) ? zeros_like(g) : Tensor(), needs_grad(1) ? sum(g) : Tensor()};
         },
     .pointwise = true,
 }};
@@ -79,7 +79,7 @@ OP_DEFINE(copy){{
     }},
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor&, const Tensor&, bool) {
-          return Grads{Tensor(), g};
+          return Grads{needs_grad(0) ? zeros_like(g) : Tensor(), needs_grad(1) ? g : Tensor()};
         },
     .pointwise = true,
     .across_devices = true,
@@ -254,7 +254,7 @@ OP_DEFINE(zero){{
     .doc = R"(A tensor shaped like self with every element 0. In place: ``x.zero_()``.)",
     .infer = like_input,
     .kernel = {[](Tensor& out, const Tensor&) { cpu::fill(out, Scalar(0)); }},
-    .vjp = [](const Tensor&, const Tensor&, const Tensor&) { return Grads{Tensor()}; },
+    .vjp = [](const Tensor& g, const Tensor&, const Tensor&) { return Grads{zeros_like(g)}; },
     .pointwise = true,
 }};
 

@@ -256,6 +256,14 @@ OP_DEFINE(pow){{
     .onnx = "Pow(self, exponent)",
 }};
 
+namespace {
+/// Of an operator that chooses one of two elements: none of the gradient for the one that lost, half of it at a tie.
+Grads gradients_of_choice(const Tensor& g, const Tensor& tie, const Tensor& first_lost, const Tensor& second_lost) {
+  const Tensor none = zeros({}, g.dtype(), {}, g.device()), shared = where(tie, g / 2, g);
+  return {where(first_lost, none, shared), where(second_lost, none, shared)};
+}
+}  // namespace
+
 OP_DEFINE(maximum){{
     .doc = R"(The larger of two elements, with broadcasting; NaN if either is. Equal elements share the gradient.)",
     .infer =
@@ -266,11 +274,8 @@ OP_DEFINE(maximum){{
         },
     .kernel = {cpu::maximum},
     .saves = "self, other",
-    .vjp =
-        [](const Tensor& g, const Tensor&, const Tensor& a, const Tensor& b) {
-          const Tensor tie = eq(a, b), none = zeros({}, g.dtype()), first = gt(a, b);
-          return Grads{where(tie, g / 2, where(first, g, none)), where(tie, g / 2, where(first, none, g))};
-        },
+    .vjp = [](const Tensor& g, const Tensor&, const Tensor& a,
+              const Tensor& b) { return gradients_of_choice(g, eq(a, b), lt(a, b), gt(a, b)); },
     .pointwise = true,
 }};
 
@@ -284,11 +289,8 @@ OP_DEFINE(minimum){{
         },
     .kernel = {cpu::minimum},
     .saves = "self, other",
-    .vjp =
-        [](const Tensor& g, const Tensor&, const Tensor& a, const Tensor& b) {
-          const Tensor tie = eq(a, b), none = zeros({}, g.dtype()), first = lt(a, b);
-          return Grads{where(tie, g / 2, where(first, g, none)), where(tie, g / 2, where(first, none, g))};
-        },
+    .vjp = [](const Tensor& g, const Tensor&, const Tensor& a,
+              const Tensor& b) { return gradients_of_choice(g, eq(a, b), gt(a, b), lt(a, b)); },
     .pointwise = true,
 }};
 
@@ -304,8 +306,8 @@ OP_DEFINE(fmax){{
     .saves = "self, other",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& a, const Tensor& b) {
-          const Tensor first = bitwise_or(ge(a, b), isnan(b)), none = zeros({}, g.dtype());
-          return Grads{where(first, g, none), where(first, none, g)};
+          const Tensor first = bitwise_or(ge(a, b), isnan(b));
+          return gradients_of_choice(g, eq(a, b), bitwise_not(first), bitwise_and(first, ne(a, b)));
         },
     .pointwise = true,
 }};
@@ -322,8 +324,8 @@ OP_DEFINE(fmin){{
     .saves = "self, other",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& a, const Tensor& b) {
-          const Tensor first = bitwise_or(le(a, b), isnan(b)), none = zeros({}, g.dtype());
-          return Grads{where(first, g, none), where(first, none, g)};
+          const Tensor first = bitwise_or(le(a, b), isnan(b));
+          return gradients_of_choice(g, eq(a, b), bitwise_not(first), bitwise_and(first, ne(a, b)));
         },
     .pointwise = true,
 }};
@@ -478,15 +480,28 @@ OP_DEFINE(clamp){{
     .saves = "self, min, max",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& x, const Tensor& low, const Tensor& high) {
-          const Tensor none = zeros({}, g.dtype());
-          Grads grads{g, Tensor(), Tensor()};
-          if (low.defined()) grads[0] = where(ge(x, low), grads[0], none);
-          if (high.defined()) grads[0] = where(le(x, high), grads[0], none);
-          if (needs_grad(1))
-            grads[1] = where(high.defined() ? bitwise_and(lt(x, low), lt(low, high)) : lt(x, low), g, none);
-          if (needs_grad(2))
-            grads[2] = where(low.defined() ? bitwise_or(gt(x, high), lt(high, low)) : gt(x, high), g, none);
-          return grads;
+          // At a bound that is a number nothing passes; at one that is a tensor, half passes and half goes to the
+          // bound.
+          const Tensor none = zeros({}, g.dtype(), {}, g.device());
+          const auto number = [](const Tensor& t) { return !t.defined() || t.impl()->wrapped_number; };
+          if (number(low) && number(high)) {
+            Tensor inside = low.defined() ? gt(x, low) : lt(x, high);
+            if (low.defined() && high.defined()) inside = bitwise_and(inside, lt(x, high));
+            return Grads{where(inside, g, none), Tensor(), Tensor()};
+          }
+          if (!low.defined() || !high.defined()) {
+            const Tensor& bound = low.defined() ? low : high;
+            const Tensor past = low.defined() ? lt(x, bound) : gt(x, bound);
+            const Grads both = gradients_of_choice(g, eq(x, bound), past, bitwise_not(bitwise_or(past, eq(x, bound))));
+            return low.defined() ? Grads{both[0], both[1], Tensor()} : Grads{both[0], Tensor(), both[1]};
+          }
+          const Tensor apart = lt(low, high);
+          const Tensor at_low = bitwise_and(eq(x, low), apart), at_high = bitwise_and(eq(x, high), apart);
+          const Tensor shared = where(bitwise_or(at_low, at_high), g / 2, g);
+          const Tensor inside = bitwise_and(ge(x, low), le(x, high));
+          return Grads{where(inside, shared, none),
+                       where(bitwise_or(at_low, bitwise_and(lt(x, low), apart)), shared, none),
+                       where(bitwise_or(at_high, bitwise_or(gt(x, high), lt(high, low))), shared, none)};
         },
     .pointwise = true,
     .onnx = "Clip(self, min, max)",
@@ -758,10 +773,6 @@ OP_DEFINE(heaviside){{
           return pointwise_meta(x.dtype(), x, values);
         },
     .kernel = {cpu::heaviside},
-    .vjp =
-        [](const Tensor& g, const Tensor&, const Tensor&, const Tensor&) {
-          return Grads{zeros_like(g), zeros_like(g)};
-        },
     .pointwise = true,
 }};
 

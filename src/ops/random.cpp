@@ -24,7 +24,7 @@ Generator& chosen(Generator* generator, const Tensor& out) {
 }
 
 /// The result of a fill does not depend on what was there.
-constexpr auto no_gradient = [](const Tensor&, const Tensor&, auto...) { return Grads{Tensor()}; };
+constexpr auto no_gradient = [](const Tensor& g, const Tensor&, auto...) { return Grads{zeros_like(g)}; };
 
 template <class Fill>
 Tensor drawn(Tensor t, bool requires_grad, Fill&& fill) {
@@ -442,8 +442,8 @@ OP_DEFINE(bernoulli_fill){{
         cpu::bernoulli(out, p, chosen(generator, out));
     }},
     .vjp =
-        [](const Tensor&, const Tensor&, const Tensor&, const Tensor&, Generator*) {
-          return Grads{Tensor(), Tensor()};
+        [](const Tensor& g, const Tensor&, const Tensor&, const Tensor&, Generator*) {
+          return Grads{zeros_like(g), Tensor()};
         },
     .overwrites = true,
     .random = true,

@@ -182,8 +182,9 @@ std::pair<Tensor, State> run_layer(Cell cell, const Sequence& x, const State& in
                                    bool backwards) {
   const DType t = x.rows.dtype();
   const auto fits = [t](const Tensor& p) { return !p.defined() || (p.dtype() == t && p.device().is_cpu()); };
-  const bool fused = (t == kFloat32 || t == kFloat64) && !w.w_hr.defined() && fits(initial.h) && fits(initial.c) &&
-                     fits(w.w_ih) && fits(w.w_hh) && fits(w.b_ih) && fits(w.b_hh) && fits(x.rows);
+  const bool fused = (t == kFloat32 || t == kFloat64) && x.rows.sizes()[0] > 0 && !w.w_hr.defined() &&
+                     fits(initial.h) && fits(initial.c) && fits(w.w_ih) && fits(w.w_hh) && fits(w.b_ih) &&
+                     fits(w.b_hh) && fits(x.rows);
   if (!fused) return unroll(cell, linear(x.rows, w.w_ih, w.b_ih), x.sizes, initial, w, backwards);
   // Only a GRU's new gate tells one bias from the other.
   const bool one_bias = cell != Cell::gru && w.b_ih.defined();

@@ -125,3 +125,13 @@ def test_second_derivatives(kind):
         return getattr(torch._C, kind)(x, sizes, hx, [params[0], weight, *params[2:]], True, 1, 0.0, True, True)[0]
 
     assert torch.autograd.gradgradcheck(run, (data.requires_grad_(), params[1].requires_grad_()))
+
+
+@pytest.mark.parametrize("kind", [torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN])
+def test_an_empty_batch(kind):
+    net = kind(2, 3, 2, bidirectional=True)
+    x = torch.ones(4, 0, 2, requires_grad=True)
+    y, _ = net(x)
+    y.sum().backward()
+    assert y.shape == (4, 0, 6) and x.grad.shape == x.shape
+    assert all(p.grad.abs().sum() == 0 for p in net.parameters())

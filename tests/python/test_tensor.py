@@ -526,3 +526,12 @@ def test_deepcopy_keeps_strides_and_shared_memory():
     assert copy.deepcopy(torch.empty(0)).shape == (0,) and copy.deepcopy(torch.tensor(3)).item() == 3
     whole = copy.deepcopy(x.to(torch.bfloat16)[1:])
     assert whole.storage_offset() == 3 and whole.tolist() == [[3.0, 4.0, 5.0]] and not whole._is_view()
+
+
+def test_methods_take_a_list_of_integers_as_several():
+    x = torch.arange(4).view(2, 2)
+    assert x.flip(0, 1).tolist() == [[3, 2], [1, 0]]
+    assert torch.ones(1, 2, 1).squeeze(0, 2).shape == (2,)
+    assert x.permute(1, 0).tolist() == [[0, 2], [1, 3]] and x.expand(3, 2, 2).shape == (3, 2, 2)
+    with pytest.raises(TypeError):
+        x.sum(0, 1)
