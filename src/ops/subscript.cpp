@@ -196,8 +196,7 @@ Tensor get(const Tensor& x, std::span<const Index> indices) {
 }
 
 void set(const Tensor& x, std::span<const Index> indices, const Tensor& given) {
-  for (const Index& i : indices)
-    if (i.kind() == Index::Kind::Bool && i.integer() == 0) return;
+  if (indices.size() == 1 && indices[0].kind() == Index::Kind::Bool && indices[0].integer() == 0) return;
   const Plan plan(x, indices);
   Tensor target = plan.target(), value = given;
   if (value.dim() > 0 && value.sizes()[0] == 1) {  // leading dimensions of size 1 are no obstacle

@@ -214,3 +214,14 @@ def test_negative_numbers_wrap_into_unsigned_dtypes():
     assert torch.zeros(1).fill_(float("inf")).item() == float("inf")
     with pytest.raises(RuntimeError, match="without overflow"):
         torch.tensor([-256], dtype=torch.uint8)
+
+
+def test_false_among_subscripts_selects_nothing():
+    x = torch.arange(24.0).view(2, 3, 4)
+    x[False] = torch.ones(3)
+    x[[0], False] = 1.0
+    assert x.sum() == 276 and x[..., False].shape == (2, 3, 4, 0)
+    with pytest.raises(IndexError, match="could not be broadcast together"):
+        x[1, [0, 1], False] = -5.0
+    with pytest.raises(RuntimeError, match="cannot be broadcast to indexing result"):
+        x[..., False] = torch.ones(4)
