@@ -165,6 +165,11 @@ void add_cuda(PyObject* module) {
       .def_rw("deterministic", &cuda::CudnnSettings::deterministic)
       .def_rw("allow_tf32", &cuda::CudnnSettings::allow_tf32);
   m.attr("cudnn_settings") = nb::cast(&cuda::cudnn_settings, nb::rv_policy::reference);
+  m.def(
+      "products_in_tf32", [] { return cuda::products_in_tf32.load(); }, "Whether float32 products may be in TF32.");
+  m.def(
+      "set_products_in_tf32", [](bool allowed) { cuda::products_in_tf32 = allowed; }, nb::arg("allowed"),
+      "Lets float32 products be in TF32.");
   m.def("cudnn_version", &cuda::cudnn_version, "The version of cuDNN, such as 91900; 0 where there is none.");
   m.def("empty_cache", &cuda::empty_cache, free_gil, "Gives unused memory back.");
   m.def(

@@ -220,10 +220,11 @@ def get_float32_matmul_precision():
 
 
 def set_float32_matmul_precision(precision):
-    """Allows less exact float32 matrix products on devices that have them; the CPU always computes in float32."""
+    """Allows less exact float32 matrix products on GPUs, in TensorFloat-32; the CPU always computes in float32."""
     if precision not in ("highest", "high", "medium"):
         raise RuntimeError(f"{precision!r} is not one of 'highest', 'high' and 'medium'")
     _state["precision"] = precision
+    _C._cuda.set_products_in_tf32(precision != "highest")
 
 
 def set_warn_always(b):

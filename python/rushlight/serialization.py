@@ -156,7 +156,10 @@ class _Pickler(pickle.Pickler):
             return _utils._rebuild_parameter, parts
         shape, strides = tuple(tensor.shape), tensor.stride()
         if tensor.is_meta:
-            rebuild, parts = _utils._rebuild_meta_tensor_no_storage, (tensor.dtype, shape, strides, tensor.requires_grad)
+            rebuild, parts = (
+                _utils._rebuild_meta_tensor_no_storage,
+                (tensor.dtype, shape, strides, tensor.requires_grad),
+            )
         else:
             rebuild = _utils._rebuild_tensor_v2
             storage, offset = self._storage(tensor), tensor.storage_offset()

@@ -13,6 +13,8 @@
 
 namespace rush::cuda {
 
+std::atomic<bool> products_in_tf32{false};
+
 // ---- the simulator's stand-ins
 
 namespace {
@@ -85,7 +87,8 @@ struct Cublas {
   static constexpr int kEpilogueBias = 4, kTransposed = 1;
   static constexpr int kBatchCount = 5, kBatchOffset = 6;  // of a layout
   static constexpr int kWorkspaceBytes = 1;                // of a preference
-  static constexpr int kReal32 = 0, kReal64 = 1, kReal16 = 2, kBrain16 = 14, kCompute32 = 68, kCompute64 = 70;
+  static constexpr int kReal32 = 0, kReal64 = 1, kReal16 = 2, kBrain16 = 14, kCompute32 = 68, kCompute64 = 70,
+                       kComputeTf32 = 77;
 
   /// Null if the library or one of these is not there.
   static const Cublas* get() {
@@ -155,6 +158,9 @@ bool cublas_gemm(int device, const Gemm& g) {
                    : g.dtype == kFloat64  ? Cublas::kReal64
                                           : Cublas::kReal32;
   const bool wide = g.dtype == kFloat64;
+  const int compute = wide                                             ? Cublas::kCompute64
+                      : g.dtype == kFloat32 && products_in_tf32.load() ? Cublas::kComputeTf32
+                                                                       : Cublas::kCompute32;
   Owned desc(lib->desc_destroy), left(lib->layout_destroy), right(lib->layout_destroy), result(lib->layout_destroy),
       preference(lib->preference_destroy);
   const auto ok = [](int status) { return status == 0; };
@@ -166,8 +172,7 @@ bool cublas_gemm(int device, const Gemm& g) {
                              ok(lib->layout_set(to.object, Cublas::kBatchOffset, &batch, sizeof batch))));
   };
   const int32_t trans_b = b.transposed ? Cublas::kTransposed : 0, trans_a = a.transposed ? Cublas::kTransposed : 0;
-  bool ready = ok(lib->desc_create(&desc.object, wide ? Cublas::kCompute64 : Cublas::kCompute32,
-                                   wide ? Cublas::kReal64 : Cublas::kReal32)) &&
+  bool ready = ok(lib->desc_create(&desc.object, compute, wide ? Cublas::kReal64 : Cublas::kReal32)) &&
                ok(lib->desc_set(desc.object, Cublas::kTransA, &trans_b, sizeof trans_b)) &&
                ok(lib->desc_set(desc.object, Cublas::kTransB, &trans_a, sizeof trans_a)) &&
                layout(left, b, g.k, g.n, g.b.batch) && layout(right, a, g.m, g.k, g.a.batch) &&

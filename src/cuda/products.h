@@ -2,6 +2,8 @@
 // the CPU's own kernels stand in for them, on the stream's thread; RUSHLIGHT_SIM_LIBRARIES=0 takes them away, so that
 // the kernels for machines without libraries are tested.
 #pragma once
+#include <atomic>
+
 #include "kernels/cpu/conv.h"
 #include "rushlight/dtype.h"
 
@@ -21,6 +23,8 @@ struct Gemm {
   const void* bias;
   Scalar alpha, beta;
 };
+/// Whether float32 matrix products may be computed in TensorFloat-32: torch.backends.cuda.matmul.allow_tf32.
+extern std::atomic<bool> products_in_tf32;
 /// Puts the product on the device's current stream; false, having done nothing, if no library can.
 bool library_gemm(int device, const Gemm& gemm);
 

@@ -297,3 +297,13 @@ def test_cudnn_is_switched_off_and_on():
     stands_in = torch.nn.functional.conv2d(x.cuda(), w.cuda(), b.cuda(), stride=2, padding=1, groups=2)
     for result in (own, stands_in):
         assert torch.allclose(result.cpu(), expected, atol=1e-5)
+
+
+def test_products_may_be_less_exact():
+    matmul = torch.backends.cuda.matmul
+    assert not matmul.allow_tf32
+    torch.set_float32_matmul_precision("high")
+    assert matmul.allow_tf32
+    matmul.allow_tf32 = False
+    assert not matmul.allow_tf32
+    torch.set_float32_matmul_precision("highest")

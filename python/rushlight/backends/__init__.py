@@ -72,9 +72,18 @@ openmp = _Flags("openmp")
 quantized = _Flags("quantized", engine="none", supported_engines=["none"])
 opt_einsum = _Flags("opt_einsum", enabled=False, strategy=None)
 cuda = _Flags("cuda", cufft_plan_cache=None)
-cuda.matmul = _Flags(
+
+
+class _Matmul(_Flags):
+    """Matrix products on CUDA devices: whether float32 ones may be computed in TensorFloat-32."""
+
+    allow_tf32 = property(
+        lambda self: _cuda.products_in_tf32(), lambda self, value: _cuda.set_products_in_tf32(bool(value))
+    )
+
+
+cuda.matmul = _Matmul(
     "cuda.matmul",
-    allow_tf32=False,
     allow_fp16_reduced_precision_reduction=True,
     allow_bf16_reduced_precision_reduction=True,
 )
