@@ -305,6 +305,8 @@ Errors: RuntimeError where shapes or dtypes do not fit.)",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& x, const Tensor& w, const Tensor&) {
           Grads grads(3);
+          if (needs_grad(2)) grads[2] = g;
+          if (!needs_grad(0) && !needs_grad(1)) return grads;  // neither is saved
           if (w.defined() ? w.dim() == 1 : x.dim() > g.dim()) {  // a weight of one dimension
             if (needs_grad(0)) grads[0] = unsqueeze(g, -1) * conj(w);
             if (needs_grad(1)) grads[1] = mv(adjoint(rows(x)), reshape(g, {-1}));
@@ -320,7 +322,6 @@ Errors: RuntimeError where shapes or dtypes do not fit.)",
             if (needs_grad(1))
               grads[1] = mm(t(flat), conj(x.dim() == 2 ? x : reshape(x, {flat.sizes()[0], x.size(-1)})));
           }
-          if (needs_grad(2)) grads[2] = g;
           return grads;
         },
     .autocast = Autocast::half,

@@ -1,5 +1,7 @@
 """The checks that run on every row: each is a function of a Case, and returns False where it does not apply."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -157,6 +159,31 @@ def gradients(case):
     return checked
 
 
+def single_gradients(case):
+    """An argument's gradient is the same where it is the only one that is asked for: each saves what it needs."""
+    checked = False
+    for dtype in _checkable(case)[:1]:
+        for args, kwargs in itertools.islice(_small(case, dtype), 6):
+            f, sources = _as_function(case, args, kwargs)
+            outputs = f(*sources)
+            if len(sources) < 2 or not outputs:
+                continue
+            ones = [torch.ones_like(o) for o in outputs]
+            together = torch.autograd.grad(outputs, sources, ones, allow_unused=True)
+            for i, source in enumerate(sources):
+                alone = [s if k == i else s.detach() for k, s in enumerate(sources)]
+                outputs = f(*alone)
+                if outputs:
+                    seeds = [torch.ones_like(o) for o in outputs]
+                    (one,) = torch.autograd.grad(outputs, source, seeds, allow_unused=True)
+                    what = f"{case.id} argument {i} {describe(args, kwargs)}"
+                    assert (one is None) == (together[i] is None), what
+                    if one is not None:
+                        assert_near(one, to_numpy(together[i]), dtype, case, what)
+                    checked = True
+    return checked
+
+
 def second_gradients(case):
     """Backward of backward agrees with finite differences of backward."""
     checked = False
@@ -291,4 +318,16 @@ def seeded(case):
         assert case.ref is None or case.ref(*drawn[0], *to_numpy(args), **kwargs), case.id
 
 
-CHECKS = (values, layouts, gradients, second_gradients, in_place, out, composite, meta, raises, seeded)
+CHECKS = (
+    values,
+    layouts,
+    gradients,
+    single_gradients,
+    second_gradients,
+    in_place,
+    out,
+    composite,
+    meta,
+    raises,
+    seeded,
+)
