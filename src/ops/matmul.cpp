@@ -765,9 +765,14 @@ Tensor sum_of_products(Tensor a, Tensor b, const Dims& dims) {
     else
       (in_a && in_b ? batch : in_a ? left : right).push_back(d);
   }
-  if (!only_a.empty()) a = sum(a, only_a, true, a.dtype());
-  if (!only_b.empty()) b = sum(b, only_b, true, b.dtype());
+  if (!only_a.empty()) a = sum(a, only_a, true);
+  if (!only_b.empty()) b = sum(b, only_b, true);
   if (inner.empty()) return a * b;
+  if (a.dtype() != b.dtype()) {  // sums of integers have become int64
+    const DType common = promote_tensors(a, b);
+    a = cast(a, common);
+    b = cast(b, common);
+  }
   const auto arrange = [&](const Tensor& x, const Dims& first, const Dims& second) {
     Dims order;
     Dims sizes{1, 1, 1};
@@ -901,7 +906,7 @@ Errors: RuntimeError where the equation is malformed or sizes do not fit.)",
           Dims now;
           for (int64_t d = kept; d < total; ++d)
             if (last_use[size_t(d)] == 0) now.push_back(d);
-          if (!now.empty()) result = sum(result, now, true, result.dtype());
+          if (!now.empty()) result = sum(result, now, true);
           for (size_t o = 1; o < n; ++o) {
             now.clear();
             for (int64_t d = kept; d < total; ++d)

@@ -167,3 +167,14 @@ def test_running_statistics():
     F.batch_norm(x, mean, var, training=True, momentum=0.25)
     np.testing.assert_allclose(mean.numpy(), 0.25 * x.numpy().mean((0, 2)))
     np.testing.assert_allclose(var.numpy(), 0.75 + 0.25 * x.numpy().var((0, 2), ddof=1))
+
+
+def test_einsum_adds_integers_as_int64():
+    for dtype in (torch.bool, torch.uint8, torch.int32):
+        x = torch.ones(200, 3, 2).to(dtype)
+        assert torch.einsum("aij->i", x).tolist() == [400, 400, 400]
+        assert torch.einsum("aij,i->ij", x, x[0, :, 0]).dtype == torch.int64
+        assert torch.einsum("aij->aij", x).dtype == dtype
+    x = torch.ones(2, 3, 4, dtype=torch.int32)
+    assert torch.einsum("aij,aij->i", x, x).dtype == torch.int32
+    assert torch.einsum("aij,ij->i", x, x[0]).tolist() == [8, 8, 8]
