@@ -1,6 +1,9 @@
 // Autograd for Python: modes, the engine, nodes, hooks, autograd.Function.
 #include "rushlight/autograd.h"
 
+#include <map>
+#include <string>
+
 #include "python.h"
 
 namespace rush::python {
@@ -256,7 +259,8 @@ PyType_Slot node_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(node_free)},
                             {Py_tp_doc, const_cast<char*>("A recorded call in the graph.")},
                             {}};
 PyType_Spec node_spec{"rushlight._C.Node", sizeof(NodeObject), 0,
-                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, node_slots};
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                      node_slots};
 
 // ---- autograd.Function ----
 
@@ -680,6 +684,26 @@ PyMethodDef tensor_methods[] = {
 
 }  // namespace
 
+namespace {
+/// The class of nodes of one name, made when first asked for: tools that draw graphs show it.
+PyTypeObject* node_type_of(const std::string& name) {
+  static auto& types = *new std::map<std::string, PyTypeObject*>;
+  const auto [at, fresh] = types.try_emplace(name, nullptr);
+  if (fresh) {
+    PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(node_free)},
+                           {Py_tp_traverse, reinterpret_cast<void*>(node_traverse)},
+                           {Py_tp_clear, reinterpret_cast<void*>(node_clear)},
+                           {}};
+    const auto& full_name = *new std::string("rushlight.autograd." + name);  // lives as long as the type
+    PyType_Spec spec{full_name.c_str(), sizeof(NodeObject), 0,
+                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+    const Object bases(need(Py_BuildValue("(O)", node_type)));
+    at->second = reinterpret_cast<PyTypeObject*>(need(PyType_FromSpecWithBases(&spec, bases.get())));
+  }
+  return at->second;
+}
+}  // namespace
+
 PyObject* wrap_node(const Ref<Node>& node) {
   if (!node) Py_RETURN_NONE;
   if (auto* f = dynamic_cast<PythonNode*>(node.get())) {
@@ -690,7 +714,7 @@ PyObject* wrap_node(const Ref<Node>& node) {
     Py_INCREF(static_cast<PyObject*>(node->python));
     return static_cast<PyObject*>(node->python);
   }
-  auto* o = PyObject_GC_New(NodeObject, node_type);
+  auto* o = PyObject_GC_New(NodeObject, node_type_of(node->name()));
   if (!o) throw PythonError();
   new (&o->node) Ref<Node>(node);
   o->dict = nullptr;

@@ -481,6 +481,19 @@ std::string kinds_given(const Call& call) {
   throw TypeError(message);
 }
 
+/// A named tuple's fields one on a line.
+PyObject* describe_results(PyObject* self) {
+  return guarded([&]() -> PyObject* {
+    std::string out = text(Py_TYPE(self)->tp_name, "(");
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); ++i) {
+      const Object shown(need(PyObject_Repr(PyTuple_GET_ITEM(self, i))));
+      out += text(i ? ",\n" : "\n", Py_TYPE(self)->tp_members[i].name, '=', text_of(shown.get()));
+    }
+    out += ')';
+    return need(PyUnicode_FromStringAndSize(out.data(), Py_ssize_t(out.size())));
+  });
+}
+
 /// The named tuple type of an operator's results, made once.
 PyTypeObject* result_type(const OpInfo& op) {
   static auto& types = *new std::map<const OpInfo*, PyTypeObject*>;
@@ -495,6 +508,8 @@ PyTypeObject* result_type(const OpInfo& op) {
     PyStructSequence_Desc desc{(*names)[0].c_str(), nullptr, fields->data(), int(op.schema->results)};
     type = PyStructSequence_NewType(&desc);
     if (!type) throw PythonError();
+    type->tp_repr = describe_results;
+    PyType_Modified(type);
   }
   return type;
 }

@@ -106,3 +106,14 @@ def test_seeds_have_64_bits():
     for seed in (2**64, -(2**63) - 1):
         with pytest.raises(ValueError, match="Overflow"):
             generator.manual_seed(seed)
+
+
+def test_nodes_have_classes_and_results_print_by_lines():
+    y = torch.ones(2, requires_grad=True) * 2
+    node = y.grad_fn
+    assert type(node).__name__ == "MulBackward0" and type(node.next_functions[0][0]).__name__ == "AccumulateGrad"
+    assert isinstance(node, torch.autograd.graph.Node) and type((y * 2).grad_fn) is type(node)
+    with pytest.raises(TypeError, match="cannot create"):
+        type(node)()
+    values = torch.max(torch.ones(2, 2), 1)
+    assert repr(values) == "torch.return_types.max(\nvalues=tensor([1., 1.]),\nindices=tensor([0, 0]))"
