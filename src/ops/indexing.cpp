@@ -259,6 +259,9 @@ Errors: IndexError as ``index``; RuntimeError where values does not broadcast or
         [](const Tensor& x, Tensors indices, const Tensor& values, bool) {
           check(x.dtype() == values.dtype(), "Index put requires the source and destination dtypes match, got ",
                 scalar_name(x.dtype()), " for the destination and ", scalar_name(values.dtype()), " for the source.");
+          check(values.device() == x.device() || (values.is_cpu() && values.dim() == 0) || x.is_meta(),
+                "Expected all tensors to be on the same device, but found at least two devices, ", x.device(), " and ",
+                values.device(), "!");
           const Dims sizes = cpu::Selection(x, indices).sizes();
           bool fits = values.sizes().size() <= sizes.size();
           for (size_t i = 1; fits && i <= values.sizes().size(); ++i) {

@@ -307,3 +307,40 @@ def test_products_may_be_less_exact():
     matmul.allow_tf32 = False
     assert not matmul.allow_tf32
     torch.set_float32_matmul_precision("highest")
+
+
+def test_indices_may_be_on_the_cpu():
+    x, rows = torch.arange(12.0).reshape(3, 4), torch.tensor([2, 0])
+    there, mask = x.cuda(), x > 4
+    assert there[rows].tolist() == x[rows].tolist() and there[mask].tolist() == x[mask].tolist()
+    assert torch.masked_select(there, mask).tolist() == x[mask].tolist()
+    there[rows, 1] = 7.0
+    there[mask] = torch.tensor(0.0)
+    x[rows, 1] = 7.0
+    x[mask] = 0.0
+    assert there.tolist() == x.tolist()
+    for wrong in (
+        lambda: x[rows.cuda()],
+        lambda: x[mask.cuda()],
+        lambda: torch.take(x, rows.cuda()),
+        lambda: x.index_put_((rows.cuda(),), torch.ones(4)),
+    ):
+        with pytest.raises(RuntimeError, match=r"indices should be either on cpu or on the same device .*\(cpu\)"):
+            wrong()
+    with pytest.raises(RuntimeError, match="at least two devices"):
+        there[rows] = torch.ones(2, 4)
+
+
+def test_search_takes_one_device():
+    edges = torch.tensor([1.0, 2.0, 3.0], device="cuda")
+    assert torch.searchsorted(edges, 2.5).item() == 2
+    with pytest.raises(RuntimeError, match="should be on the same device"):
+        torch.searchsorted(edges, torch.ones(2))
+
+
+def test_errors_name_the_operator_around():
+    script = ("x = torch.ones(5, device='cuda')\n"
+              "try:\n    torch.gather(x, 0, torch.tensor([1, 7, 0], device='cuda')[::2].clone() + 5).cpu()\n"
+              "except RuntimeError as e: print(e)")  # fmt: skip
+    status, text = run(script)
+    assert status == 0 and "is out of bounds for dimension 0 with size 5 in gather" in text, text

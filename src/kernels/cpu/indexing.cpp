@@ -220,6 +220,8 @@ Selection::Selection(const Tensor& x, Tensors indices, Bounds b) : bounds(b) {
       before_strides = std::exchange(kept_strides, {});
     }
     in_group = true;
+    check(t.device() == x.device() || !t.device().is_cuda() || x.is_meta(),
+          "indices should be either on cpu or on the same device as the indexed tensor (", x.device(), ")");
     Place p{t, dim};
     if (is_mask(t)) {
       for (int64_t k = 0; k < t.dim(); ++k)

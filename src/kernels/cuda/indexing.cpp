@@ -28,18 +28,18 @@ struct Prepared {
         continue;
       }
       Tensor places = allocate_like(x, {p.count, p.index.dim()}, kInt64);
-      nonzero(places, p.index);
+      nonzero(places, on_device_of(x, p.index));
       for (int64_t d = 0; d < p.index.dim(); ++d) add(select(places, 1, d), p.dim + d, x, from.index);
     }
   }
   void add(const Tensor& index, int64_t dim, const Tensor& x, Ints sizes) {
     check(s.count < kMaxIndices, "on a GPU at most ", kMaxIndices, " index tensors are supported");
-    Tensor here = index.device() == x.device() ? index : to_device_of(x, index);
-    held.push_back(contiguous(expand(here, sizes)));
+    held.push_back(contiguous(expand(on_device_of(x, index), sizes)));
     const bool scalar = x.dim() == 0;
     s.places[s.count++] = {array_of(held.back()), scalar ? 1 : x.sizes()[dim], scalar ? 0 : x.strides()[dim], dim};
   }
-  static Tensor to_device_of(const Tensor& x, const Tensor& index) {
+  static Tensor on_device_of(const Tensor& x, const Tensor& index) {
+    if (index.device() == x.device()) return index;
     Tensor moved = allocate_like(x, index.sizes(), index.dtype());
     cpu::copy(moved, index);
     return moved;
@@ -107,7 +107,7 @@ void index_put(Tensor& out, const cpu::Selection& selection, const Tensor& value
   const Prepared p(out, selection);
   const bool one = values.numel() == 1;
   Tensor ready = one ? values : contiguous(expand(values.detach(), selection.sizes()));
-  if (ready.device() != out.device()) ready = Prepared::to_device_of(out, ready);
+  if (ready.device() != out.device()) ready = Prepared::on_device_of(out, ready);
   const int64_t n = product(selection.before) * p.s.n * p.s.block;
   for_write(out.dtype(), how, [&]<class T>() {
     for_each(out.device(), n, IndexWrite<T>{out.data<T>(), ready.data<T>(), one ? 0 : 1, how, p.s});
@@ -120,7 +120,7 @@ void gather_along(Tensor& out, const Tensor& x, int64_t dim, const Tensor& index
 
 void scatter_along(Tensor& out, int64_t dim, const Tensor& index, const Tensor& src, Write how) {
   Tensor values = src.dim() == 0 ? expand(src, index.sizes()) : src;
-  if (values.device() != out.device()) values = Prepared::to_device_of(out, values);
+  if (values.device() != out.device()) values = Prepared::on_device_of(out, values);
   for_write(out.dtype(), how, [&]<class T>() {
     for_each(out.device(), index.numel(), Scatter<T>{along(index, values, out, dim), how});
   });
