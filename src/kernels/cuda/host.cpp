@@ -44,6 +44,17 @@ void enter() {
   block.fibers[block.running].done = true;
 }
 
+/// Lets the fiber begin where the block's threads do. Apart from the loop around it, as compilers take getcontext() for
+/// a function that returns twice.
+[[gnu::noinline]] void prepare(Fiber& f, ucontext_t& scheduler) {
+  f.done = false;
+  getcontext(&f.context);
+  f.context.uc_stack.ss_sp = f.stack.get();
+  f.context.uc_stack.ss_size = kStack;
+  f.context.uc_link = &scheduler;
+  makecontext(&f.context, enter, 0);
+}
+
 }  // namespace
 
 size_t next_shared_array() {
@@ -77,12 +88,7 @@ void run_threads(const Shape& shape, Dim3 index, void (*thread)(void* const*), v
   for (size_t i = 0; i < threads; ++i) {
     Fiber& f = block.fibers[i];
     if (!f.stack) f.stack.reset(new char[kStack]);
-    f.done = false;
-    getcontext(&f.context);
-    f.context.uc_stack.ss_sp = f.stack.get();
-    f.context.uc_stack.ss_size = kStack;
-    f.context.uc_link = &block.scheduler;
-    makecontext(&f.context, enter, 0);
+    prepare(f, block.scheduler);
   }
   for (size_t left = threads; left > 0;) {
     for (size_t i = 0; i < threads; ++i) {
