@@ -306,7 +306,7 @@ Errors: RuntimeError where shapes or dtypes do not fit.)",
         [](const Tensor& g, const Tensor&, const Tensor& x, const Tensor& w, const Tensor&) {
           Grads grads(3);
           if (needs_grad(2)) grads[2] = g;
-          if (!needs_grad(0) && !needs_grad(1)) return grads;  // neither is saved
+          if (!needs_grad(0) && !needs_grad(1)) return grads;    // neither is saved
           if (w.defined() ? w.dim() == 1 : x.dim() > g.dim()) {  // a weight of one dimension
             if (needs_grad(0)) grads[0] = unsqueeze(g, -1) * conj(w);
             if (needs_grad(1)) grads[1] = mv(adjoint(rows(x)), reshape(g, {-1}));
