@@ -236,7 +236,8 @@ void infer(PyObject* o, size_t depth, Inferred& in, bool first) {
     }
     for (Py_ssize_t i = 0; i < n; ++i) infer(item_of(fast.get(), i).get(), depth + 1, in, first && i == 0);
   } else {
-    raise<TypeError>("new(): invalid data type '", Py_TYPE(o)->tp_name, "'");
+    check<TypeError>(!PyUnicode_Check(o) && !PyBytes_Check(o), "new(): invalid data type '", Py_TYPE(o)->tp_name, "'");
+    raise("Could not infer dtype of ", Py_TYPE(o)->tp_name);
   }
 }
 

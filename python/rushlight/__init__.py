@@ -19,9 +19,10 @@ _LAZY = {
     **dict.fromkeys(("manual_seed", "seed", "initial_seed", "get_rng_state", "set_rng_state"), "random"),
     **dict.fromkeys(("set_printoptions", "get_printoptions"), "_tensor_str"),
     **dict.fromkeys(("finfo", "iinfo", "typename", "get_file_path"), "_info"),
-    **dict.fromkeys(("nonzero", "unique_consecutive"), "_functions"),
+    **dict.fromkeys(("asarray", "nonzero", "unique_consecutive"), "_functions"),
     **dict.fromkeys(("TypedStorage", "UntypedStorage"), "storage"),
     **dict.fromkeys(("autocast", "is_autocast_available"), "amp.autocast_mode"),
+    "GradScaler": "amp.grad_scaler",
 }
 _SUBPACKAGES = frozenset(
     ("__config__", "amp", "ao", "autograd", "backends", "cpu", "cuda", "distributed", "fft", "jit", "linalg", "masked", "nn",

@@ -10,7 +10,7 @@ from ._C import Tensor
 _Histogramdd = namedtuple("histogramdd", ("hist", "bin_edges"))
 
 __all__ = [
-    "are_deterministic_algorithms_enabled", "compile", "compiled_with_cxx11_abi", "get_autocast_dtype",
+    "asarray", "are_deterministic_algorithms_enabled", "compile", "compiled_with_cxx11_abi", "get_autocast_dtype",
     "cdist", "chain_matmul", "einsum", "lu", "tensordot",
     "get_default_device", "get_deterministic_debug_mode", "get_device_module", "get_float32_matmul_precision",
     "get_num_interop_threads", "gradient", "histogramdd", "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
@@ -70,6 +70,35 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
         edges = tuple(_C._histogramdd_bin_edges(input, bins, range=range))
     hist = _C._histogramdd_from_bin_tensors(input, edges, weight=weight, density=density)
     return _Histogramdd(hist, edges)
+
+
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    """A tensor of `obj`, over the same memory where that is possible.
+
+    obj: a tensor, NumPy array or scalar, object with ``__dlpack__`` or the buffer protocol, number or sequence.
+    copy: True always copies; False never does, and raises ValueError where it would be needed; None copies if needed.
+    requires_grad: makes the result require grad; a tensor that does keeps its history.
+    """
+    if isinstance(obj, Tensor):
+        source = obj
+    elif type(obj).__module__ == "numpy" and hasattr(obj, "__array_interface__"):
+        source = _C.from_numpy(obj) if hasattr(obj, "setflags") and obj.ndim else _C.tensor(obj)
+        if copy is False and not obj.ndim:
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+    elif hasattr(obj, "__dlpack__"):
+        source = _C.from_dlpack(obj)
+    elif isinstance(obj, (bytes, bytearray, memoryview)) or type(obj).__name__ == "array":
+        source = _C.frombuffer(obj, dtype=dtype or _C.get_default_dtype())
+    elif copy is False:
+        raise ValueError("can't alias arbitrary sequence into a tensor.")
+    else:
+        return _C.tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
+    result = source.to(device=device or source.device, dtype=dtype or source.dtype)
+    if copy is False and result.data_ptr() != source.data_ptr():
+        raise ValueError(f"can't alias a tensor of {source.dtype} on {source.device} as one of {dtype} on {device}")
+    if copy and result.data_ptr() == source.data_ptr():
+        result = result.clone()
+    return result.requires_grad_() if requires_grad and not result.requires_grad else result
 
 
 def _slope(f, spacing, dim, edge_order):

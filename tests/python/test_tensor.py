@@ -535,3 +535,15 @@ def test_methods_take_a_list_of_integers_as_several():
     assert x.permute(1, 0).tolist() == [[0, 2], [1, 3]] and x.expand(3, 2, 2).shape == (3, 2, 2)
     with pytest.raises(TypeError):
         x.sum(0, 1)
+
+
+def test_asarray_shares_memory_where_it_can():
+    t, a = torch.ones(3), np.arange(3.0)
+    assert torch.asarray(t) is t and torch.asarray(t, copy=True).data_ptr() != t.data_ptr()
+    assert torch.asarray(a).data_ptr() == a.ctypes.data and torch.asarray(a, dtype=torch.float32).dtype == torch.float32
+    assert torch.asarray([1, 2]).tolist() == [1, 2] and torch.asarray(np.array(2.0)).item() == 2
+    assert torch.asarray(bytearray(b"ab"), dtype=torch.uint8).tolist() == [97, 98]
+    assert torch.asarray(torch.ones(2), requires_grad=True).requires_grad
+    for obj, dtype in (([1], None), (a, torch.int32)):
+        with pytest.raises(ValueError, match="can't alias"):
+            torch.asarray(obj, dtype=dtype, copy=False)
