@@ -241,12 +241,13 @@ void data_gradient(const DataGradient& g) {
       for (size_t phase = 0; phase < phases.size(); ++phase) {
         const Gather& gather = gathers[phase];
         const int64_t count = volume(gather.grid) * images;
-        const int64_t R = panel_rows(images >= 8 ? images : count);
+        const bool one_pixel = images >= 8;  // of several images is what a tile has
+        const int64_t R = panel_rows(one_pixel ? images : count);
         int64_t length = 0;
         for (int64_t s = 0; s < count; s += length) {
-          length = std::min(R, images >= 8 ? images - s % images : count - s);
+          length = std::min(R, one_pixel ? images - s % images : count - s);
           Extent at[kMaxRows];
-          int64_t image_at[kMaxRows], c_at[kMaxRows];
+          int64_t image_at[kMaxRows] = {}, c_at[kMaxRows];  // rows past the last read anything: they are not stored
           for (int64_t i = 0; i < length; ++i) {
             const int64_t q = (s + i) / images, image = (s + i) % images;
             at[i] = position(gather.grid, q);
@@ -259,15 +260,18 @@ void data_gradient(const DataGradient& g) {
           int64_t* const b_at = a_at + taps * kMaxRows;
           int64_t used = 0;
           for (size_t t = 0; t < gather.taps.size(); ++t) {
+            int64_t* const to = a_at + used * kMaxRows;
             bool any = false;
-            int64_t index = -1;
-            for (int64_t i = 0; i < kMaxRows; ++i) {
-              if (i == length)
-                index = -1;
-              else if (i < length && (i == 0 || at[i] != at[i - 1]))
-                index = source_index(gather, at[i], gather.offsets[t]);
-              any |= index >= 0;
-              a_at[used * kMaxRows + i] = index < 0 ? outside : image_at[i] + index * row;
+            if (one_pixel) {
+              const int64_t index = source_index(gather, at[0], gather.offsets[t]);
+              any = index >= 0;
+              for (int64_t i = 0; any && i < kMaxRows; ++i) to[i] = image_at[i] + index * row;
+            } else {
+              for (int64_t i = 0; i < kMaxRows; ++i) {
+                const int64_t index = i < length ? source_index(gather, at[i], gather.offsets[t]) : -1;
+                any |= index >= 0;
+                to[i] = index < 0 ? outside : image_at[i] + index * row;
+              }
             }
             if (any) b_at[used++] = gather.taps[t] * plane;
           }
