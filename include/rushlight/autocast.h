@@ -8,6 +8,8 @@
 //   }
 //   loss.backward();
 #pragma once
+#include <array>
+
 #include "rushlight/autograd.h"
 
 namespace rush {
@@ -28,6 +30,8 @@ void clear_cache();
 int increment_nesting();
 int decrement_nesting();
 
+/// Makes the front door look at calls if autocast or a profiler is on.
+void watch();
 /// Calls the operator with cast arguments if its policy asks for it; else returns false and does nothing. For dispatch.
 bool run(const OpInfo& op, const Value* args, Results& out);
 
@@ -35,8 +39,9 @@ bool run(const OpInfo& op, const Value* args, Results& out);
 
 /// Calls are not cast while it lives.
 struct NoAutocast {
-  bool before = std::exchange(modes().autocast, false);
-  ~NoAutocast() { modes().autocast = before; }
+  std::array<bool, 2> before;
+  NoAutocast();
+  ~NoAutocast();
 };
 
 /// Autocast on (or off) for a scope, as torch.autocast.

@@ -120,7 +120,7 @@ void check_in_place(const Tensor& t);
 
 struct Modes {
   bool grad = true, inference = false, anomaly = false, anomaly_nan = true;
-  bool autocast = false;  // on for some device: see autocast.h
+  bool autocast = false;  // on for some device, or a profiler runs: one test for both
 };
 namespace detail {
 /// Reached without a call, as all thread-local variables of this library are.

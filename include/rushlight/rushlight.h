@@ -8,5 +8,6 @@
 #include "rushlight/ops.h"
 #include "rushlight/optim.h"
 #include "rushlight/parallel.h"
+#include "rushlight/profiler.h"
 #include "rushlight/serialize.h"
 #include "rushlight/tensor.h"

@@ -34,6 +34,7 @@ NB_MODULE(_C, m) {
     py::add_tools(m.ptr());
     py::add_cuda(m.ptr());
     py::add_autocast(m.ptr());
+    py::add_profiler(m.ptr());
     m.attr("ModuleBase") = nb::steal(py::need(py::make_module_base()));
     m.attr("OutOfMemoryError") = nb::steal(py::need(PyErr_NewExceptionWithDoc(
         "rushlight.OutOfMemoryError", "Raised when a device has no memory left.", PyExc_RuntimeError, nullptr)));

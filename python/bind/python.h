@@ -201,5 +201,6 @@ void add_serialize(PyObject* module);
 void add_tools(PyObject* module);
 void add_cuda(PyObject* module);
 void add_autocast(PyObject* module);
+void add_profiler(PyObject* module);
 
 }  // namespace rush::python

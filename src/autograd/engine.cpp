@@ -8,6 +8,7 @@
 
 #include "autograd/accumulate.h"
 #include "rushlight/ops.h"
+#include "rushlight/profiler.h"
 
 namespace rush {
 
@@ -137,23 +138,22 @@ class Walk {
     if (partial) mark_needed();
     for (uint32_t i = 0; i < table_.states.size(); ++i)
       if (table_.states[i].waiting == 0) push(i);
-    const Modes before = modes();
     struct Restore {
-      const Modes& before;
-      ~Restore() { modes() = before; }
-    } restore{before};
-    modes().grad = options_.create_graph;
+      bool before;
+      ~Restore() { modes().grad = before; }
+    } restore{std::exchange(modes().grad, options_.create_graph)};
     for (const auto& [edge, grad] : roots)
       if (grad.is_cuda()) hand_over(grad, edge.node->results[edge.input]);
     while (!ready_.empty()) {
       std::pop_heap(ready_.begin(), ready_.end(), Later{table_.states});
       const uint32_t i = ready_.back();
       ready_.pop_back();
-      const ResultMeta* on_gpu = gpu_result(*table_.states[i].node);
-      if (on_gpu)
-        step_on(cuda::stream_from_id(on_gpu->device.index, on_gpu->stream), i);
-      else
-        step(i);
+      if (profiler::current) [[unlikely]] {
+        const RecordFunction record(*table_.states[i].node);
+        step_where_it_was(i);
+      } else {
+        step_where_it_was(i);
+      }
     }
     for (const cuda::Stream& stream : streams_) cuda::current_stream(stream.device()).wait(stream);
   }
@@ -168,6 +168,14 @@ class Walk {
     for (const ResultMeta& r : node.results)
       if (r.device.is_cuda()) return &r;
     return nullptr;
+  }
+
+  void step_where_it_was(uint32_t i) {
+    const ResultMeta* on_gpu = gpu_result(*table_.states[i].node);
+    if (on_gpu)
+      step_on(cuda::stream_from_id(on_gpu->device.index, on_gpu->stream), i);
+    else
+      step(i);
   }
 
   void step_on(const cuda::Stream& stream, uint32_t i) {
@@ -299,7 +307,12 @@ class Walk {
     const Grads kept = posts ? grads : Grads();
     Grads outputs;
     try {
-      outputs = node.apply(std::move(grads));
+      if (profiler::current) [[unlikely]] {
+        const RecordFunction record(node, grads);
+        outputs = node.apply(std::move(grads));
+      } else {
+        outputs = node.apply(std::move(grads));
+      }
       if (modes().anomaly && modes().anomaly_nan) check_nan(node, outputs);
     } catch (...) {
       if (modes().anomaly && report_anomaly)
@@ -365,15 +378,14 @@ std::vector<Tensor> run_backward(std::span<const Tensor> roots, std::span<const 
   std::vector<Tensor> found;
   for (size_t i = 0; i < captures.size(); ++i) {
     if (options.accumulate) {
-      const Modes before = modes();
-      modes().grad = options.create_graph;
+      const bool before = std::exchange(modes().grad, options.create_graph);
       if (captures[i].grad.defined()) {
         if (!inputs[i].impl()->autograd) inputs[i].impl()->autograd = std::make_unique<AutogradMeta>();
         accumulate_grad(inputs[i], captures[i].grad);
         if (const auto& hooks = inputs[i].impl()->autograd->hooks)
           for (const auto& [id, hook] : std::vector(hooks->post_accumulate)) hook(inputs[i]);
       }
-      modes() = before;
+      modes().grad = before;
       continue;
     }
     check(captures[i].grad.defined() || options.allow_unused,

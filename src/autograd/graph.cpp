@@ -2,6 +2,7 @@
 #include <mutex>
 
 #include "autograd/accumulate.h"
+#include "autograd/op_node.h"
 #include "rushlight/allocator.h"
 #include "rushlight/ops.h"
 
@@ -19,6 +20,8 @@ thread_local uint64_t next_sequence = 0;
 std::mutex accumulator_lock;  // guards AutogradMeta::accumulator against the node's death
 std::atomic<uint64_t> next_hook{1};
 }  // namespace
+
+uint64_t next_sequence_number() { return next_sequence; }
 
 Node::Node() : sequence(next_sequence++) {
   if (modes().anomaly && capture_trace) forward_trace = new std::string(capture_trace());

@@ -4,6 +4,9 @@
 
 namespace rush {
 
+/// The number that the next node of this thread gets.
+uint64_t next_sequence_number();
+
 struct OpNode final : Node {
   /// Takes the edges of the tensor arguments and copies of the other arguments.
   OpNode(const OpInfo& op, const Value* args);

@@ -4,13 +4,14 @@
 #include <unordered_map>
 
 #include "rushlight/ops.h"
+#include "rushlight/profiler.h"
 
 namespace rush {
 
 namespace {
 
 struct State {
-  bool enabled[2] = {};
+  std::array<bool, 2> enabled = {};
   DType dtype[2] = {kBFloat16, kFloat16};
   bool cache = true;
   int nesting = 0;
@@ -46,8 +47,9 @@ namespace autocast {
 bool is_enabled(DeviceType device) { return state.enabled[place(device)]; }
 void set_enabled(DeviceType device, bool enabled) {
   state.enabled[place(device)] = enabled;
-  modes().autocast = state.enabled[0] || state.enabled[1];
+  watch();
 }
+void watch() { modes().autocast = state.enabled[0] || state.enabled[1] || profiler::current; }
 DType dtype(DeviceType device) { return state.dtype[place(device)]; }
 void set_dtype(DeviceType device, DType dtype) {
   check<ValueError>(is_half(dtype), "autocast: expected float16 or bfloat16, got ", dtype);
@@ -116,6 +118,12 @@ bool run(const OpInfo& op, const Value* args, Results& out) {
 }
 
 }  // namespace autocast
+
+NoAutocast::NoAutocast() : before(std::exchange(state.enabled, {})) { autocast::watch(); }
+NoAutocast::~NoAutocast() {
+  state.enabled = before;
+  autocast::watch();
+}
 
 AutocastGuard::AutocastGuard(DeviceType device, OptDType dtype, bool enabled, bool cache_enabled)
     : device_(device),

@@ -7,6 +7,7 @@
 #include "rushlight/autograd.h"
 #include "rushlight/cuda.h"
 #include "rushlight/ops.h"
+#include "rushlight/profiler.h"
 #include "tensor/sizes.h"
 
 namespace rush {
@@ -295,109 +296,139 @@ void raise_no_kernel(const OpInfo& op, Device device) {
   raise<NotImplementedError>("Could not run '", op.name(), "' on device ", device, ": it has no kernel there");
 }
 
+namespace {
+
+inline void call(const OpInfo& op, const Value* args, Results& out) {
+  if (!grad_enabled() || !any_requires_grad(op, args)) {
+    run(op, args, out);
+  } else if (op.vjp) {
+    record(op, args, out);
+  } else if (op.run_composite) {  // the operators inside record themselves
+    op.run_composite(op, args, out);
+  } else {
+    run(op, args, out);
+    if (!op.random) forbid_gradient(op, args, out);
+  }
+}
+
+[[gnu::noinline]] void call_watched(const OpInfo& op, const Value* args, Results& out) {
+  const RecordFunction record(op, args);
+  if (autocast::run(op, args, out)) return;
+  call(op, args, out);
+}
+
+void call_in_place(const OpInfo& op, const Value* args) {
+  Tensor self = args[0].tensor();
+  const bool recorded = grad_enabled() && op.differentiable && any_requires_grad(op, args);
+  if (recorded) check_in_place(self);
+  if (op.view) return move_window(op, args, self, recorded);
+  check_written(self);
+  if (op.pointwise) {
+    check_apart(op, args, self);
+    if (!recorded && may_overlap_itself(self)) return one_by_one(op, args, self);
+  }
+  if (op.overwrites && op.run_into && (!recorded || (op.vjp && !OpNode::keeps(op, args, 0) && !self.impl()->base))) {
+    const Meta meta = op.infer(op, args);
+    check_result(meta, self);
+    if (meta.dtype == self.dtype() && may_write_over(op, args, self)) {
+      if (!recorded) {
+        if (!self.is_meta()) op.run_into(op, args, self);
+        self.bump_version();
+        return;
+      }
+      const Ref<OpNode> node(new OpNode(op, args));
+      {
+        NoGrad guard;
+        if (!self.is_meta()) op.run_into(op, args, self);
+      }
+      self.bump_version();
+      node->save(args, &self, 1);
+      set_history(self, node, 0);
+      return;
+    }
+  }
+  Tensor value, before;
+  Results out{&value, 1, {}, 0};
+  if (recorded && (!op.vjp || OpNode::keeps(op, args, 0))) {  // the gradient will read what is now overwritten
+    SmallVector<Value, 8> kept(op.schema->count);
+    std::copy_n(args, kept.size(), kept.data());
+    before = clone(self);
+    kept[0] = Value(before);
+    dispatch(op, kept.data(), out);
+  } else {
+    dispatch(op, args, out);
+  }
+  check_result({value.sizes(), value.dtype(), {}, {}}, self);
+  {
+    NoGrad guard;
+    if (!value.is_same(self)) in_place(copy, self, value);
+  }
+  if (recorded) assign_history(self, value);
+}
+
+void call_out(const OpInfo& op, const Value* args, std::span<const Tensor> out) {
+  check(!(grad_enabled() && (any_requires_grad(op, args) ||
+                             std::any_of(out.begin(), out.end(), [](const Tensor& t) { return t.requires_grad(); }))),
+        "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires "
+        "grad.");
+  for (const Tensor& t : out) {
+    check_written(t);
+    check_apart(op, args, t);
+  }
+  if (op.infer && op.run_into && out.size() == 1) {
+    Tensor target = out[0];
+    const Meta meta = op.infer(op, args);
+    if (meta.dtype == target.dtype() && Ints(meta.sizes) == Ints(target.sizes()) && target.is_contiguous() &&
+        target.device() == device_of(op, args) &&
+        !any_tensor(op, args, [&](const Tensor& t) { return overlaps(t, target); })) {
+      if (!target.is_meta()) op.run_into(op, args, target);
+      target.bump_version();
+      return;
+    }
+  }
+  std::vector<Tensor> values(op.schema->returns == Returns::Tensor ? 1 : op.schema->results);
+  Results results{values.data(), values.size(), {}, 0};
+  run(op, args, results);
+  check(values.size() == out.size(), "expected ", values.size(), " out tensors, got ", out.size());
+  for (size_t i = 0; i < out.size(); ++i) {
+    Tensor target = out[i];
+    const bool index =
+        values[i].dtype() == kInt64 && args[0].tag == Value::Tag::Tensor && args[0].tensor().is_floating_point();
+    check(can_cast(values[i].dtype(), target.dtype()) && (!index || target.dtype() == kInt64), "result type ",
+          scalar_name(values[i].dtype()), " can't be cast to the desired output type ", scalar_name(target.dtype()));
+    if (Ints(target.sizes()) != Ints(values[i].sizes())) resize(target, values[i].sizes());
+    in_place(copy, target, values[i]);
+  }
+}
+
+}  // namespace
+
 void dispatch(const OpInfo& op, const Value* args, Results& out) {
   named(op, [&] {
-    if (modes().autocast && autocast::run(op, args, out)) [[unlikely]]
-      return;
-    if (!grad_enabled() || !any_requires_grad(op, args)) {
-      run(op, args, out);
-    } else if (op.vjp) {
-      record(op, args, out);
-    } else if (op.run_composite) {  // the operators inside record themselves
-      op.run_composite(op, args, out);
-    } else {
-      run(op, args, out);
-      if (!op.random) forbid_gradient(op, args, out);
-    }
+    if (modes().autocast) [[unlikely]]
+      return call_watched(op, args, out);
+    call(op, args, out);
   });
 }
 
 void dispatch_in_place(const OpInfo& op, const Value* args) {
-  const NoAutocast as_they_are;  // the result goes into a tensor whose dtype stands
   named(op, [&] {
-    Tensor self = args[0].tensor();
-    const bool recorded = grad_enabled() && op.differentiable && any_requires_grad(op, args);
-    if (recorded) check_in_place(self);
-    if (op.view) return move_window(op, args, self, recorded);
-    check_written(self);
-    if (op.pointwise) {
-      check_apart(op, args, self);
-      if (!recorded && may_overlap_itself(self)) return one_by_one(op, args, self);
+    if (modes().autocast) [[unlikely]] {
+      const RecordFunction record(op, args, true);
+      const NoAutocast as_they_are;  // the result goes into a tensor whose dtype stands
+      return call_in_place(op, args);
     }
-    if (op.overwrites && op.run_into && (!recorded || (op.vjp && !OpNode::keeps(op, args, 0) && !self.impl()->base))) {
-      const Meta meta = op.infer(op, args);
-      check_result(meta, self);
-      if (meta.dtype == self.dtype() && may_write_over(op, args, self)) {
-        if (!recorded) {
-          if (!self.is_meta()) op.run_into(op, args, self);
-          self.bump_version();
-          return;
-        }
-        const Ref<OpNode> node(new OpNode(op, args));
-        {
-          NoGrad guard;
-          if (!self.is_meta()) op.run_into(op, args, self);
-        }
-        self.bump_version();
-        node->save(args, &self, 1);
-        set_history(self, node, 0);
-        return;
-      }
-    }
-    Tensor value, before;
-    Results out{&value, 1, {}, 0};
-    if (recorded && (!op.vjp || OpNode::keeps(op, args, 0))) {  // the gradient will read what is now overwritten
-      SmallVector<Value, 8> kept(op.schema->count);
-      std::copy_n(args, kept.size(), kept.data());
-      before = clone(self);
-      kept[0] = Value(before);
-      dispatch(op, kept.data(), out);
-    } else {
-      dispatch(op, args, out);
-    }
-    check_result({value.sizes(), value.dtype(), {}, {}}, self);
-    {
-      NoGrad guard;
-      if (!value.is_same(self)) in_place(copy, self, value);
-    }
-    if (recorded) assign_history(self, value);
+    call_in_place(op, args);
   });
 }
 
 void dispatch_out(const OpInfo& op, const Value* args, std::span<const Tensor> out) {
   named(op, [&] {
-    check(!(grad_enabled() && (any_requires_grad(op, args) ||
-                               std::any_of(out.begin(), out.end(), [](const Tensor& t) { return t.requires_grad(); }))),
-          "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires "
-          "grad.");
-    for (const Tensor& t : out) {
-      check_written(t);
-      check_apart(op, args, t);
+    if (profiler::current) [[unlikely]] {
+      const RecordFunction record(op, args);
+      return call_out(op, args, out);
     }
-    if (op.infer && op.run_into && out.size() == 1) {
-      Tensor target = out[0];
-      const Meta meta = op.infer(op, args);
-      if (meta.dtype == target.dtype() && Ints(meta.sizes) == Ints(target.sizes()) && target.is_contiguous() &&
-          target.device() == device_of(op, args) &&
-          !any_tensor(op, args, [&](const Tensor& t) { return overlaps(t, target); })) {
-        if (!target.is_meta()) op.run_into(op, args, target);
-        target.bump_version();
-        return;
-      }
-    }
-    std::vector<Tensor> values(op.schema->returns == Returns::Tensor ? 1 : op.schema->results);
-    Results results{values.data(), values.size(), {}, 0};
-    run(op, args, results);
-    check(values.size() == out.size(), "expected ", values.size(), " out tensors, got ", out.size());
-    for (size_t i = 0; i < out.size(); ++i) {
-      Tensor target = out[i];
-      const bool index =
-          values[i].dtype() == kInt64 && args[0].tag == Value::Tag::Tensor && args[0].tensor().is_floating_point();
-      check(can_cast(values[i].dtype(), target.dtype()) && (!index || target.dtype() == kInt64), "result type ",
-            scalar_name(values[i].dtype()), " can't be cast to the desired output type ", scalar_name(target.dtype()));
-      if (Ints(target.sizes()) != Ints(values[i].sizes())) resize(target, values[i].sizes());
-      in_place(copy, target, values[i]);
-    }
+    call_out(op, args, out);
   });
 }
 

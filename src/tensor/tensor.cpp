@@ -6,6 +6,7 @@
 #include "rushlight/allocator.h"
 #include "rushlight/autograd.h"
 #include "rushlight/ops.h"
+#include "rushlight/profiler.h"
 #include "tensor/sizes.h"
 
 namespace rush {
@@ -81,6 +82,11 @@ void Storage::destroy(Storage* s) {
 }
 
 void Storage::resize(int64_t bytes) {
+  if (const auto* counted = release_ ? release_->target<profiler::Counted>() : nullptr) {
+    data_ = counted->resize(bytes);
+    bytes_ = bytes;
+    return;
+  }
   const FreeAll* const kept = release_ ? release_->target<FreeAll>() : nullptr;
   check(!borrowed_ || kept, "Trying to resize storage that is not resizable");
   const bool here = data_ == reinterpret_cast<std::byte*>(this) + kHeader;
@@ -155,6 +161,8 @@ Tensor allocate(const Meta& meta) {
     impl->storage = Storage::wrap(data, bytes, kCPU, [data] { cuda::free_pinned(data); });
   } else {
     impl->storage = Storage::allocate(bytes, impl->device);
+    if (profiler::current) [[unlikely]]
+      impl->storage = profiler::counted(std::move(impl->storage));
   }
   return Tensor(std::move(impl));
 }

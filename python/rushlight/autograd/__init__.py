@@ -28,6 +28,7 @@ __all__ = [
     "graph",
     "inference_mode",
     "no_grad",
+    "profiler",
     "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",
@@ -37,8 +38,10 @@ __all__ = [
 def __getattr__(name):
     import importlib
 
-    if name in ("functional", "graph"):
+    if name in ("functional", "graph", "profiler", "profiler_util"):
         return importlib.import_module(f"{__name__}.{name}")
+    if name == "DeviceType":
+        return _C._DeviceType
     if name == "Variable":
         return torch.Tensor
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

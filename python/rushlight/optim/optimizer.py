@@ -64,6 +64,13 @@ def register_optimizer_step_post_hook(hook):
     return _register(_global_post_hooks, hook)
 
 
+def _recorded(optimizer, method):
+    """An event of the profiler. Asked for only where there are global hooks: a profiler that runs is among them."""
+    from rushlight.autograd.profiler import record_function
+
+    return record_function(f"Optimizer.{method}#{type(optimizer).__name__}.{method}")
+
+
 def _with_hooks(step):
     """Wraps an optimizer's ``step`` so that it runs the hooks before and after it."""
 
@@ -81,7 +88,8 @@ def _with_hooks(step):
                         f"but got {changed}."
                     )
                 args, kwargs = changed
-        result = step(self, *args, **kwargs)
+        with _recorded(self, "step"):
+            result = step(self, *args, **kwargs)
         for hook in [*post.values(), *_global_post_hooks.values()]:
             hook(self, args, kwargs)
         return result
@@ -267,6 +275,13 @@ class Optimizer:
 
     def zero_grad(self, set_to_none=True):
         """Clears the gradients of all parameters: removes them, or fills them with zeros if not ``set_to_none``."""
+        if _global_pre_hooks:
+            with _recorded(self, "zero_grad"):
+                self._clear_grads(set_to_none)
+        else:
+            self._clear_grads(set_to_none)
+
+    def _clear_grads(self, set_to_none):
         for group in self.param_groups:
             for p in group["params"]:
                 grad = p.grad
