@@ -21,11 +21,12 @@ _LAZY = {
     **dict.fromkeys(("finfo", "iinfo", "typename", "get_file_path"), "_info"),
     **dict.fromkeys(("asarray", "nonzero", "unique_consecutive"), "_functions"),
     **dict.fromkeys(("TypedStorage", "UntypedStorage"), "storage"),
+    "vmap": "func",
     **dict.fromkeys(("autocast", "is_autocast_available"), "amp.autocast_mode"),
     "GradScaler": "amp.grad_scaler",
 }
 _SUBPACKAGES = frozenset(
-    ("__config__", "amp", "ao", "autograd", "backends", "cpu", "cuda", "distributed", "fft", "jit", "linalg", "masked", "nn",
+    ("__config__", "amp", "ao", "autograd", "backends", "cpu", "cuda", "distributed", "fft", "func", "jit", "linalg", "masked", "nn",
      "onnx", "optim", "overrides", "profiler", "quantization", "random", "return_types", "serialization", "signal",
      "special", "storage", "testing", "types", "utils", "version")
 )  # fmt: skip

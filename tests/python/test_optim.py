@@ -304,6 +304,24 @@ def test_hooks():
     assert len(calls) == 4 and "more" not in optimizer.state_dict()
 
 
+def test_hooks_get_the_arguments_of_the_step_and_may_replace_them():
+    p = start()
+    optimizer = torch.optim.SGD([p], lr=0.1)
+    seen = []
+    optimizer.register_step_pre_hook(lambda o, args, kwargs: seen.append((len(args), args[0] is o, list(kwargs))))
+    optimizer.step()
+    optimizer.step(lambda: 5)
+    optimizer.step(closure=lambda: 5)
+    assert seen == [(1, True, []), (2, True, []), (1, True, ["closure"])]
+    optimizer.register_step_pre_hook(lambda o, args, kwargs: ((o, lambda: 7), {}))
+    assert optimizer.step() == 7
+
+
+def test_text_of_groups():
+    groups = [{"params": [start()]}, {"params": [start()], "lr": 5}]
+    assert "weight_decay: 0\n\nParameter Group 1\n" in repr(torch.optim.SGD(groups, lr=0.1))
+
+
 def test_pickle_and_deepcopy():
     p = start()
     optimizer = torch.optim.Adam([p], lr=0.1)

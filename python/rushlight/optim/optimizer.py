@@ -54,7 +54,7 @@ def _register(hooks, hook, prepend=False):
 def register_optimizer_step_pre_hook(hook):
     """Calls ``hook(optimizer, args, kwargs)`` before each step of every optimizer. Returns a handle with ``remove()``.
 
-    The hook may return ``(args, kwargs)`` to replace the arguments of the step.
+    ``args`` begins with the optimizer. The hook may return ``(args, kwargs)`` to replace the arguments of the step.
     """
     return _register(_global_pre_hooks, hook)
 
@@ -79,6 +79,7 @@ def _with_hooks(step):
         pre, post = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
         if not (pre or post or _global_pre_hooks or _global_post_hooks):
             return step(self, *args, **kwargs)
+        args = (self, *args)
         for hook in [*_global_pre_hooks.values(), *pre.values()]:
             changed = hook(self, args, kwargs)
             if changed is not None:
@@ -89,7 +90,7 @@ def _with_hooks(step):
                     )
                 args, kwargs = changed
         with _recorded(self, "step"):
-            result = step(self, *args, **kwargs)
+            result = step(*args, **kwargs)
         for hook in [*post.values(), *_global_post_hooks.values()]:
             hook(self, args, kwargs)
         return result
@@ -158,7 +159,7 @@ class Optimizer:
     def __repr__(self):
         lines = [f"{type(self).__name__} ("]
         for i, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {i}")
+            lines += [f"Parameter Group {i}"] if i == 0 else ["", f"Parameter Group {i}"]
             lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
         return "\n".join(lines) + "\n)"
 

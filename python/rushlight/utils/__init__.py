@@ -2,11 +2,11 @@
 
 from .hooks import RemovableHandle
 
-__all__ = ["RemovableHandle", "checkpoint", "data", "hooks"]
+__all__ = ["RemovableHandle", "checkpoint", "data", "dlpack", "hooks"]
 
 
 def __getattr__(name):
-    if name in ("checkpoint", "data"):
+    if name in ("checkpoint", "data", "dlpack"):
         import importlib
 
         return importlib.import_module(f"{__name__}.{name}")

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
+from rushlight import Tensor
+
 __all__ = ["functional_call"]
+
+_NONE = object()  # where no tensor was before
 
 
 def _owner(module, name):
-    """The registry that holds the tensor of a dotted name, and its key there."""
+    """The registry that holds the tensor of a dotted name, or is to hold it, and its key there."""
     path, _, key = name.rpartition(".")
+    if not key:
+        raise KeyError(f"{name!r} names no tensor of {module._get_name()}")
     owner = module.get_submodule(path)
-    return (owner._parameters if key in owner._parameters else owner._buffers), key
+    registry = next((r for r in (owner._parameters, owner._buffers) if key in r), vars(owner))
+    if registry is vars(owner) and not isinstance(getattr(owner, key, _NONE), (Tensor, type(_NONE))):
+        raise TypeError(f"attribute `{key}`: {getattr(owner, key)} is not an instance of torch.Tensor")
+    return registry, key
 
 
 def _with_ties(module, tensors):
@@ -47,10 +56,11 @@ def _replaced(module, tensors, tie_weights, strict):
             if keys
         ]
         raise RuntimeError(f"Error(s) in reparametrizing for {module._get_name()}:\n\t" + "\n\t".join(problems))
-    if unexpected:
-        raise AttributeError(f"{module._get_name()} has no attribute `{unexpected[0]}`")
+    for tensor in tensors.values():
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(f"{tensor} is not an instance of torch.Tensor")
     places = [(*_owner(module, name), tensor) for name, tensor in tensors.items()]
-    before = [registry[key] for registry, key, _ in places]
+    before = [registry.get(key, _NONE) for registry, key, _ in places]
     try:
         for registry, key, tensor in places:
             registry[key] = tensor
@@ -59,16 +69,21 @@ def _replaced(module, tensors, tie_weights, strict):
         for (name, tensor), (registry, key, _), own in zip(tensors.items(), places, before):
             if isinstance(tensors, dict) and registry[key] is not tensor:
                 tensors[name] = registry[key]  # a buffer that forward replaced
-            registry[key] = own
+            if own is _NONE:
+                del registry[key]
+            else:
+                registry[key] = own
 
 
 def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
     """``module(*args, **kwargs)`` with tensors in place of those registered under the same dotted names.
 
     Arguments: `parameters_and_buffers`: a dict of them; `args`: a tuple or the single argument; `tie_weights`: whether a
-    replaced tensor is replaced under all its names; `strict`: whether every name must be given.
+    replaced tensor is replaced under all its names; `strict`: whether the names must be those of the module's tensors.
 
-    The module is as before afterwards. Errors: AttributeError, or RuntimeError with `strict`, for names that do not fit.
+    Other names are attributes for the time of the call. The module is as before afterwards. Errors: RuntimeError with
+    `strict` for names that do not fit, AttributeError for those of submodules that are not there, TypeError for what is no
+    tensor.
     """
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     with _replaced(module, parameters_and_buffers, tie_weights, strict):
