@@ -242,7 +242,21 @@ OP_DEFINE(convolution_weight_grad){{
 
 Shape: input (n, c, spatial...), grad (n, out, spatial...); the result is (out, c / groups, kernel_size...).)",
     .infer =
-        [](const Tensor& x, const Tensor& g, Ints kernel, Ints, Ints, Ints, int64_t groups) {
+        [](const Tensor& x, const Tensor& g, Ints kernel, Ints stride, Ints padding, Ints dilation, int64_t groups) {
+          const size_t n = kernel.size();
+          check(n >= 1 && n <= 3 && size_t(x.dim()) == n + 2 && g.dim() == x.dim() && stride.size() == n &&
+                    padding.size() == n && dilation.size() == n && x.dtype() == g.dtype() && x.size(0) == g.size(0) &&
+                    groups > 0 && x.size(1) % groups == 0 && g.size(1) % groups == 0,
+                "no convolution of ", x.sizes(), " has a result of ", g.sizes(), " with kernel ", kernel, ", stride ",
+                stride, ", padding ", padding, ", dilation ", dilation, " and groups ", groups);
+          for (size_t d = 0; d < n; ++d) {
+            for (int64_t v : {kernel[d], stride[d], padding[d], dilation[d]})
+              check(v >= 0 && v <= std::numeric_limits<int32_t>::max(), "a size of ", v, " is out of range");
+            const int64_t in = x.sizes()[d + 2], room = in + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1;
+            check(stride[d] > 0 && kernel[d] > 0 && dilation[d] > 0, "sizes must be positive");
+            check(g.numel() == 0 || g.sizes()[d + 2] <= (room < 0 ? 0 : room / stride[d] + 1), "a convolution of ",
+                  x.sizes(), " has no result of ", g.sizes());
+          }
           Dims sizes{g.sizes()[1], x.sizes()[1] / groups};
           for (int64_t k : kernel) sizes.push_back(k);
           return Meta{sizes, x.dtype()};

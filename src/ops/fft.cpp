@@ -188,7 +188,8 @@ OP_DEFINE(fft_c2c){{
     .doc = R"(The discrete Fourier transform over ``dim``, backward unless ``forward``, times ``factor``.)",
     .infer =
         [](const Tensor& x, Ints dim, double, bool) {
-          check(!wrap_dims(dim, x.dim()).empty(), "expected at least one dimension");
+          check(x.dim() > 0 && x.is_complex() && !wrap_dims(dim, x.dim()).empty(),
+                "expected a complex tensor and at least one dimension");
           return Meta{x.sizes(), x.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& x, Ints dim, double factor, bool forward) {
@@ -203,6 +204,9 @@ OP_DEFINE(fft_r2c){{
     .doc = R"(The transform of real numbers over ``dim``; ``onesided`` leaves out elements that mirror others.)",
     .infer =
         [](const Tensor& x, int64_t dim, double, bool, bool onesided) {
+          check(x.dim() > 0 && (x.dtype() == kFloat32 || x.dtype() == kFloat64),
+                "expected float32 or float64 elements with a dimension, got ", scalar_name(x.dtype()), " of shape ",
+                x.sizes());
           Dims sizes = x.sizes();
           int64_t& n = sizes[size_t(wrap_dim(dim, x.dim()))];
           points(n);
@@ -225,6 +229,7 @@ OP_DEFINE(fft_c2r){{
     .doc = R"(The ``n`` real elements of the transform over ``dim`` of the first half of what mirrors itself.)",
     .infer =
         [](const Tensor& x, int64_t dim, int64_t n, double, bool) {
+          check(x.dim() > 0 && x.is_complex(), "expected a complex tensor with a dimension, got shape ", x.sizes());
           Dims sizes = x.sizes();
           int64_t& size = sizes[size_t(wrap_dim(dim, x.dim()))];
           check(size == points(n) / 2 + 1, "expected ", n / 2 + 1, " elements for n=", n, ", got ", size);

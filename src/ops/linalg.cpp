@@ -250,6 +250,9 @@ OP_DEFINE(matrix_solve){{
     .doc = R"(X with A X = B for matrices with the same batch dimensions, and info.)",
     .infer =
         [](const Tensor& a, const Tensor& b) {
+          check(a.dim() >= 2 && b.dim() == a.dim() && a.dtype() == b.dtype() && a.size(-1) == a.size(-2) &&
+                    a.size(-1) == b.size(-2) && batch_of(a) == batch_of(b),
+                "expected square A and B alike in batch, rows and dtype, got ", a.sizes(), " and ", b.sizes());
           return std::array{Meta{b.sizes(), b.dtype()}, Meta{batch_of(a), kInt32}};
         },
     .kernel = {cpu::solve, on_host},

@@ -49,6 +49,15 @@ Grads pair_grads(const Tensor& g, const Tensor& slope, string_view reduction) {
 
 // ---- classes
 
+/// What the operators over classes rely on, whoever calls them.
+void check_places(const Tensor& input, const Tensor& target) {
+  check(is_integral(target.dtype()), "expected numbers of classes, got ", scalar_name(target.dtype()));
+  Dims places = input.sizes();
+  check(!places.empty(), "expected an input with a dimension of classes");
+  places.erase(places.size() == 1 ? 0 : 1);
+  check(Ints(target.sizes()) == Ints(places), "expected a target of shape ", places, " for an input of shape ",
+        input.sizes(), ", got ", target.sizes());
+}
 int64_t class_dim(const Tensor& input) { return input.dim() == 1 ? 0 : 1; }
 
 Dims without_classes(const Tensor& input) {
@@ -231,6 +240,7 @@ OP_DEFINE(pick_class){{
 Errors: IndexError for a target that is no class.)",
     .infer =
         [](const Tensor& x, const Tensor& target, int64_t) {
+          check_places(x, target);
           return Meta{target.sizes(), x.dtype()};
         },
     .kernel = {cpu::pick_class},
@@ -246,6 +256,10 @@ OP_DEFINE(put_class){{
         R"(Zeros with the input at the target class of each place. A negative number of classes stands for no batch.)",
     .infer =
         [](const Tensor& x, const Tensor& target, int64_t classes, int64_t) {
+          check(is_integral(target.dtype()) && Ints(x.sizes()) == Ints(target.sizes()) &&
+                    (target.dim() == 0) == (classes < 0),
+                "expected numbers of classes for an input of shape ", x.sizes(), ", got ", scalar_name(target.dtype()),
+                " of shape ", target.sizes());
           Dims sizes = target.sizes();
           if (classes < 0)
             sizes = {-classes};
@@ -282,6 +296,7 @@ OP_DEFINE(class_losses){{
     .doc = R"(``log_sum - input[target]`` with ``log_sum = log(sum(exp(input)))`` over the classes, in one pass.)",
     .infer =
         [](const Tensor& x, const Tensor& target, int64_t) {
+          check_places(x, target);
           return std::array{Meta{target.sizes(), x.dtype()}, Meta{target.sizes(), x.dtype()}};
         },
     .kernel = {cpu::class_losses},
@@ -301,7 +316,14 @@ OP_DEFINE(class_losses){{
 OP_DEFINE(class_losses_backward){{
     .doc = R"(The gradient of class_losses, in one pass.)",
     .infer =
-        [](const Tensor&, const Tensor&, const Tensor& x, const Tensor&, const Tensor&, int64_t) {
+        [](const Tensor& g, const Tensor& g_log_sum, const Tensor& x, const Tensor& target, const Tensor& log_sum,
+           int64_t) {
+          check_places(x, target);
+          for (const Tensor* t : {&g, &g_log_sum, &log_sum})
+            check(Ints(t->sizes()) == Ints(target.sizes()) && t->dtype() == x.dtype(),
+                  "expected gradients and sums like the "
+                  "target's places, in the input's dtype, got shape ",
+                  t->sizes());
           return Meta{x.sizes(), x.dtype()};
         },
     .kernel = {cpu::class_losses_backward},
@@ -554,7 +576,11 @@ OP_DEFINE(ctc_losses){{
 OP_DEFINE(ctc_losses_backward){{
     .doc = R"(The gradient of ctc_losses at log_probs.)",
     .infer =
-        [](const Tensor&, const Tensor& log_probs, const Tensor&, Ints, Ints, int64_t) {
+        [](const Tensor& g, const Tensor& log_probs, const Tensor& targets, Ints input_lengths, Ints target_lengths,
+           int64_t blank) {
+          check_ctc(log_probs, targets, input_lengths, target_lengths, blank);
+          check(g.dim() == 1 && g.sizes()[0] == log_probs.sizes()[1] && g.dtype() == log_probs.dtype(),
+                "expected a gradient for each of ", log_probs.sizes()[1], " losses, got shape ", g.sizes());
           return Meta{log_probs.sizes(), log_probs.dtype()};
         },
     .kernel = {cpu::ctc_losses_backward},

@@ -29,6 +29,17 @@ Tensor result_memory(const Tensor& out, DType t) {
 void finish_result(Tensor& out, const Tensor& result) {
   if (!result.is_same(out)) in_place(copy, out, result);
 }
+/// What the gradients rely on, whoever calls them: a gradient shaped as x, statistics in the dtype that is computed in.
+void check_backward(const Tensor& g, const Tensor& x,
+                    std::initializer_list<std::pair<const Tensor*, int64_t>> statistics, const Tensor& w,
+                    int64_t parameters) {
+  check(Ints(g.sizes()) == Ints(x.sizes()), "expected a gradient of shape ", x.sizes(), ", got ", g.sizes());
+  for (const auto& [t, n] : statistics)
+    check(!t->defined() || (t->numel() == n && t->dtype() == statistics_dtype(x) && t->is_contiguous()), "expected ", n,
+          " contiguous statistics of dtype ", statistics_dtype(x), ", got ", t->defined() ? t->sizes() : Dims());
+  check(!w.defined() || w.numel() == parameters, "expected a weight of ", parameters, " elements, got ",
+        w.defined() ? w.sizes() : Dims());
+}
 Tensor times(const Tensor& x, const Tensor& w) { return w.defined() ? x * w : x; }
 
 // ---- layer and rms norm
@@ -294,8 +305,13 @@ OP_DEFINE(layer_norm_of){{
 OP_DEFINE(layer_norm_backward){{
     .doc = R"(The gradients of layer_norm, and of rms_norm where ``mean`` is None, from its statistics.)",
     .infer =
-        [](const Tensor&, const Tensor& x, int64_t n, const Tensor&, const Tensor&, const Tensor&, bool need_input,
-           bool need_weights) {
+        [](const Tensor& g, const Tensor& x, int64_t n, const Tensor& mean, const Tensor& rstd, const Tensor& w,
+           bool need_input, bool need_weights) {
+          check_floating(x, "layer_norm_backward");
+          check(n >= 0 && (n ? x.numel() % n == 0 : x.numel() == 0), "rows of ", n, " elements do not make up ",
+                x.sizes());
+          const int64_t rows = n ? x.numel() / n : rstd.numel();
+          check_backward(g, x, {{&mean, rows}, {&rstd, rows}}, w, n);
           const Meta parameter{{need_weights ? n : 0}, statistics_dtype(x)};
           return std::array<Meta, 3>{Meta{need_input ? x.sizes() : Dims{0}, x.dtype()}, parameter, parameter};
         },
@@ -330,8 +346,10 @@ Shape: input (*, S), weight (S) or None; the result is (*, S). Source: Zhang and
 OP_DEFINE(rms_norm_of){{
     .doc = R"(rms_norm with one over the root of the mean square of each row, of shape (*, 1...).)",
     .infer =
-        [](const Tensor& x, Ints shape, const Tensor&, double) {
+        [](const Tensor& x, Ints shape, const Tensor& w, double) {
           check_floating(x, "rms_norm");
+          trailing(x, shape, true);
+          check_parameter(w, shape, "weight");
           return std::array<Meta, 2>{Meta{x.sizes(), x.dtype()}, Meta{statistics_shape(x, shape), statistics_dtype(x)}};
         },
     .kernel = {[](Tensor& out, Tensor& rstd, const Tensor& x, Ints shape, const Tensor& w, double eps) {
@@ -479,7 +497,10 @@ OP_DEFINE(batch_norm_of){{
 OP_DEFINE(batch_norm_backward){{
     .doc = R"(The gradients of batch_norm from the statistics that it used.)",
     .infer =
-        [](const Tensor&, const Tensor& x, const Tensor&, const Tensor&, const Tensor&, bool) {
+        [](const Tensor& g, const Tensor& x, const Tensor& w, const Tensor& mean, const Tensor& rstd, bool) {
+          check_floating(x, "batch_norm_backward");
+          check(x.dim() >= 1, "expected an input with a channel dimension, got a 0-dim tensor");
+          check_backward(g, x, {{&mean, channels_of(x)}, {&rstd, channels_of(x)}}, w, channels_of(x));
           const Meta parameter{{channels_of(x)}, statistics_dtype(x)};
           return std::array<Meta, 3>{like(x), parameter, parameter};
         },

@@ -30,7 +30,10 @@ Dims with_last(const Tensor& x, Ints last) {
   return sizes;
 }
 
-Ints last_sizes(const Tensor& x, size_t n) { return Ints(x.sizes()).slice(size_t(x.dim()) - n, n); }
+Ints last_sizes(const Tensor& x, size_t n) {
+  check(size_t(x.dim()) >= n, "expected a tensor of at least ", n, " dimensions, got ", x.sizes());
+  return Ints(x.sizes()).slice(size_t(x.dim()) - n, n);
+}
 
 /// The number of windows along one dimension; one that starts in the right padding is not counted.
 int64_t window_count(int64_t size, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation, bool ceil_mode) {
@@ -71,6 +74,38 @@ Windows windows(const Tensor& x, size_t n, std::string_view op, Ints kernel, Opt
   for (int64_t o : w.output)
     check(o > 0, "Given input size: ", x.sizes(), ". Calculated output size: ", w.output, ". Output size is too small");
   return w;
+}
+
+/// What the operators that compute rely on, whoever calls them: as many numbers as dimensions, and windows that reach
+/// into the input. No kernel sizes stand for adaptive windows.
+void check_windows(const Tensor& x, Ints input, Ints output, Ints kernel, Ints stride, Ints padding, Ints dilation) {
+  const size_t n = output.size();
+  check(n >= 1 && n <= 3 && size_t(x.dim()) >= n && input.size() == n, "expected one to three sizes for a tensor of ",
+        x.dim(), " dimensions, got ", input, " and ", output);
+  for (size_t d = 0; d < n; ++d)
+    check(input[d] >= 0 && output[d] >= 0 && (input[d] > 0 || output[d] == 0), "no windows of ", input, " give ",
+          output);
+  if (kernel.empty()) return;
+  for (Ints numbers : {kernel, stride, padding, dilation}) {
+    check(numbers.size() == n, "expected ", n, " numbers for each dimension, got ", numbers);
+    check_int32("kernel_size, stride, padding or dilation", numbers);
+  }
+  for (size_t d = 0; d < n; ++d)
+    check(kernel[d] > 0 && stride[d] > 0 && dilation[d] > 0 && padding[d] >= 0 &&
+              padding[d] <= (kernel[d] - 1) * dilation[d] &&
+              (output[d] == 0 ||
+               window_count(input[d], kernel[d], stride[d], padding[d], dilation[d], true) >= output[d]),
+          "no windows of kernel ", kernel, ", stride ", stride, ", padding ", padding, " and dilation ", dilation,
+          " give ", output, " for ", input);
+}
+
+/// The sizes of the planes that `indices` lie in are the last ones; those before are the same for both.
+void check_planes(const Tensor& x, const Tensor& indices, size_t spatial) {
+  check(indices.dtype() == kInt64, "indices must be int64, not ", scalar_name(indices.dtype()));
+  check(spatial <= 3 && size_t(x.dim()) >= spatial && x.dim() == indices.dim() &&
+            Ints(x.sizes()).slice(0, size_t(x.dim()) - spatial) ==
+                Ints(indices.sizes()).slice(0, size_t(x.dim()) - spatial),
+        "indices of shape ", indices.sizes(), " do not lie in the last ", spatial, " dimensions of ", x.sizes());
 }
 
 cpu::Pooling describe(const Tensor& x, Ints output, Ints kernel, Ints stride, Ints padding, Ints dilation) {
@@ -260,9 +295,9 @@ Errors: RuntimeError where the shapes differ, an index is out of range, indices 
 
 namespace {
 
-std::array<Tensor, 2> fractional(const Tensor& x, Ints kernel_size, Ints output_size, const Tensor& samples, size_t n) {
-  const std::string op = "fractional_max_pool" + std::to_string(n) + "d";
-  const Dims kernel = spread(kernel_size, n, "kernel_size", op), output = spread(output_size, n, "output_size", op);
+void check_fractional(const Tensor& x, const Tensor& samples, Ints kernel, Ints output, size_t n, std::string_view op) {
+  check(n >= 1 && n <= 3 && kernel.size() == n && output.size() == n, op,
+        ": expected one to three sizes of windows and of the output, got ", kernel, " and ", output);
   check_nonempty(x, n, op);
   check(samples.dim() == 3 && samples.size(2) == int64_t(n), op,
         ": expected random_samples of shape (batch, channels, ", n, "), got ", samples.sizes());
@@ -275,6 +310,12 @@ std::array<Tensor, 2> fractional(const Tensor& x, Ints kernel_size, Ints output_
   }
   check(samples.size(0) * samples.size(1) >= product(Ints(x.sizes()).slice(0, size_t(x.dim()) - n)), op,
         ": random_samples ", samples.sizes(), " are too few for input ", x.sizes());
+}
+
+std::array<Tensor, 2> fractional(const Tensor& x, Ints kernel_size, Ints output_size, const Tensor& samples, size_t n) {
+  const std::string op = "fractional_max_pool" + std::to_string(n) + "d";
+  const Dims kernel = spread(kernel_size, n, "kernel_size", op), output = spread(output_size, n, "output_size", op);
+  check_fractional(x, samples, kernel, output, n, op);
   return fractional_max_pool(x, samples, kernel, output);
 }
 
@@ -301,7 +342,8 @@ OP_DEFINE(max_pool){{
     .doc =
         R"(Maxima and their positions for any number of spatial dimensions; an empty kernel_size means adaptive windows.)",
     .infer =
-        [](const Tensor& x, Ints output, Ints, Ints, Ints, Ints) {
+        [](const Tensor& x, Ints output, Ints kernel, Ints stride, Ints padding, Ints dilation) {
+          check_windows(x, last_sizes(x, output.size()), output, kernel, stride, padding, dilation);
           const Dims sizes = with_last(x, output);
           return std::array{Meta{sizes, x.dtype()}, Meta{sizes, kInt64}};
         },
@@ -317,7 +359,8 @@ OP_DEFINE(max_pool){{
 OP_DEFINE(max_pool_values){{
     .doc = R"(The maxima of _max_pool without positions; has no gradient.)",
     .infer =
-        [](const Tensor& x, Ints output, Ints, Ints, Ints, Ints) {
+        [](const Tensor& x, Ints output, Ints kernel, Ints stride, Ints padding, Ints dilation) {
+          check_windows(x, last_sizes(x, output.size()), output, kernel, stride, padding, dilation);
           return Meta{with_last(x, output), x.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& x, Ints output, Ints kernel, Ints stride, Ints padding, Ints dilation) {
@@ -328,7 +371,8 @@ OP_DEFINE(max_pool_values){{
 OP_DEFINE(fractional_max_pool){{
     .doc = R"(fractional_max_pool2d and 3d after their checks.)",
     .infer =
-        [](const Tensor& x, const Tensor&, Ints, Ints output) {
+        [](const Tensor& x, const Tensor& samples, Ints kernel, Ints output) {
+          check_fractional(x, samples, kernel, output, output.size(), "fractional_max_pool");
           const Dims sizes = with_last(x, output);
           return std::array{Meta{sizes, x.dtype()}, Meta{sizes, kInt64}};
         },
@@ -345,7 +389,9 @@ OP_DEFINE(fractional_max_pool){{
 OP_DEFINE(max_unpool){{
     .doc = R"(Writes elements to their indices within each plane of zeros of ``output_size``.)",
     .infer =
-        [](const Tensor& x, const Tensor&, Ints output) {
+        [](const Tensor& x, const Tensor& indices, Ints output) {
+          check_indices(x, indices);
+          check_planes(x, indices, output.size());
           return Meta{with_last(x, output), x.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& indices, Ints output) {
@@ -359,7 +405,9 @@ OP_DEFINE(max_unpool){{
 OP_DEFINE(pool_scatter){{
     .doc = R"(Adds elements up at their indices within each plane of zeros of ``output_size``.)",
     .infer =
-        [](const Tensor& x, const Tensor&, Ints output) {
+        [](const Tensor& x, const Tensor& indices, Ints output) {
+          check_indices(x, indices);
+          check_planes(x, indices, output.size());
           return Meta{with_last(x, output), x.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& indices, Ints output) {
@@ -373,7 +421,8 @@ OP_DEFINE(pool_scatter){{
 OP_DEFINE(pool_gather){{
     .doc = R"(The elements at ``indices`` within each plane, the last ``spatial`` dimensions.)",
     .infer =
-        [](const Tensor& x, const Tensor& indices, int64_t) {
+        [](const Tensor& x, const Tensor& indices, int64_t spatial) {
+          check_planes(x, indices, size_t(spatial));
           return Meta{indices.sizes(), x.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& indices, int64_t spatial) {
@@ -387,7 +436,8 @@ OP_DEFINE(pool_gather){{
 OP_DEFINE(avg_pool){{
     .doc = R"(Means for any number of spatial dimensions; an empty kernel_size means adaptive windows.)",
     .infer =
-        [](const Tensor& x, Ints output, Ints, Ints, Ints, bool, int64_t) {
+        [](const Tensor& x, Ints output, Ints kernel, Ints stride, Ints padding, bool, int64_t) {
+          check_windows(x, last_sizes(x, output.size()), output, kernel, stride, padding, Dims(kernel.size(), 1));
           return Meta{with_last(x, output), x.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& x, Ints output, Ints kernel, Ints stride, Ints padding, bool include,
@@ -406,7 +456,8 @@ OP_DEFINE(avg_pool){{
 OP_DEFINE(avg_pool_backward){{
     .doc = R"(The gradient of _avg_pool: spreads each element over its window.)",
     .infer =
-        [](const Tensor& g, Ints input, Ints, Ints, Ints, bool, int64_t) {
+        [](const Tensor& g, Ints input, Ints kernel, Ints stride, Ints padding, bool, int64_t) {
+          check_windows(g, input, last_sizes(g, input.size()), kernel, stride, padding, Dims(kernel.size(), 1));
           return Meta{with_last(g, input), g.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& g, Ints input, Ints kernel, Ints stride, Ints padding, bool include,

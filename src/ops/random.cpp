@@ -434,7 +434,12 @@ OP_DEFINE(normal_){{
 
 OP_DEFINE(bernoulli_fill){{
     .doc = R"(1 with the probabilities ``p``, broadcast to the shape of self, else 0.)",
-    .infer = [](const Tensor& x, const Tensor&, Generator*) { return like(x); },
+    .infer =
+        [](const Tensor& x, const Tensor& p, Generator*) {
+          check(Ints(broadcast(x.sizes(), p.sizes())) == Ints(x.sizes()), "probabilities of shape ", p.sizes(),
+                " do not broadcast to shape ", x.sizes());
+          return like(x);
+        },
     .kernel = {[](Tensor& out, const Tensor&, const Tensor& p, Generator* generator) {
       if (p.impl()->wrapped_number)
         cpu::bernoulli(out, p.item<double>(), chosen(generator, out));

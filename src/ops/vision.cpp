@@ -12,12 +12,27 @@ namespace rush {
 namespace {
 
 Dims with_spatial(const Tensor& x, Ints spatial) {
+  check(x.dim() >= 2, "expected a tensor with batch and channels, got shape ", x.sizes());
   Dims sizes{x.sizes()[0], x.sizes()[1]};
   for (int64_t s : spatial) sizes.push_back(s);
   return sizes;
 }
 
-Ints spatial_of(const Tensor& x) { return Ints(x.sizes()).slice(2, size_t(x.dim()) - 2); }
+Ints spatial_of(const Tensor& x) {
+  check(x.dim() >= 2, "expected a tensor with batch and channels, got shape ", x.sizes());
+  return Ints(x.sizes()).slice(2, size_t(x.dim()) - 2);
+}
+
+/// What resampling relies on, whoever calls it.
+void check_resample(const Tensor& x, Ints sizes, std::span<const double> scales) {
+  check(x.dim() >= 3 && x.dim() <= 5, "expected 3-D to 5-D input, got shape ", x.sizes());
+  const size_t n = size_t(x.dim()) - 2;
+  check(sizes.size() == n && (scales.empty() || scales.size() == n), "It is expected ", n,
+        " sizes for an input of shape ", x.sizes(), ", got ", sizes);
+  for (size_t d = 0; d < n; ++d)
+    check(sizes[d] > 0 && x.sizes()[d + 2] > 0, "Input and output sizes should be greater than 0, but got input ",
+          spatial_of(x), " and output ", sizes);
+}
 
 cpu::GridSampling sampling(int64_t mode, int64_t padding, bool align) {
   check(mode >= 0 && mode <= 2, "grid_sampler(): unknown interpolation_mode ", mode);
@@ -81,7 +96,8 @@ Errors: RuntimeError for sizes that are not positive; NotImplementedError for dt
 OP_DEFINE(resample){{
     .doc = R"(upsample after its checks; empty scale_factors mean the quotients of the sizes.)",
     .infer =
-        [](const Tensor& x, Ints sizes, std::span<const double>, std::string_view, bool, bool) {
+        [](const Tensor& x, Ints sizes, std::span<const double> scales, std::string_view, bool, bool) {
+          check_resample(x, sizes, scales);
           return Meta{with_spatial(x, sizes), x.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& x, Ints, std::span<const double> scales, std::string_view mode, bool align,
@@ -97,7 +113,8 @@ OP_DEFINE(resample){{
 OP_DEFINE(resample_backward){{
     .doc = R"(The transpose of _resample: its gradient.)",
     .infer =
-        [](const Tensor& g, Ints sizes, std::span<const double>, std::string_view, bool, bool) {
+        [](const Tensor& g, Ints sizes, std::span<const double> scales, std::string_view, bool, bool) {
+          check_resample(g, sizes, scales);
           return Meta{with_spatial(g, sizes), g.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& g, Ints, std::span<const double> scales, std::string_view mode, bool align,
@@ -170,7 +187,11 @@ OP_DEFINE(grid_sampler_3d){{
 OP_DEFINE(grid_sampler_backward){{
     .doc = R"(The gradients of grid_sampler's input and grid. Has no gradient itself.)",
     .infer =
-        [](const Tensor&, const Tensor& x, const Tensor& grid, int64_t, int64_t, bool) {
+        [](const Tensor& g, const Tensor& x, const Tensor& grid, int64_t mode, int64_t, bool) {
+          check_grid(x, grid, mode);
+          check(Ints(g.sizes()) == Ints(with_spatial(x, Ints(grid.sizes()).slice(1, size_t(grid.dim()) - 2))) &&
+                    g.dtype() == x.dtype(),
+                "expected a gradient of the result, got shape ", g.sizes());
           return std::array{Meta{x.sizes(), x.dtype()}, Meta{grid.sizes(), grid.dtype()}};
         },
     .kernel = {[](Tensor& gx, Tensor& gg, const Tensor& g, const Tensor& x, const Tensor& grid, int64_t mode,
