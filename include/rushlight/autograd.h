@@ -65,6 +65,7 @@ struct Hooks {
 
 /// A recorded call. Edges lead to where its inputs came from, one for each tensor argument.
 struct Node : Counted {
+  bool takes_nothing = false;  // apply is called even where no result got a gradient
   SmallVector<Edge, 3> edges;
   SmallVector<ResultMeta, 1> results;
   uint64_t sequence;  // later calls have higher numbers

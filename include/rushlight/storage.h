@@ -23,8 +23,12 @@ class Storage : public Counted {
   /// Counts the in-place changes of all tensors over this storage: a saved tensor remembers the count.
   uint32_t version() const { return version_.load(std::memory_order_relaxed); }
   void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
-  /// Grows (or shrinks) the memory, keeping its contents. Throws Error if the memory is somebody else's.
+  /// Grows (or shrinks) the memory, keeping its contents. Throws Error unless it is resizable(): memory that another
+  /// library owns, or was ever shown (NumPy, the buffer protocol, DLPack), stays where it is.
   void resize(int64_t bytes);
+  bool resizable() const;
+  /// Another library is shown the memory, and nobody will say when it stops looking.
+  void mark_exported() { exported_ = true; }
 
  private:
   Storage(void* data, int64_t bytes, Device device) : data_(data), bytes_(bytes), device_(device) {}
@@ -35,6 +39,7 @@ class Storage : public Counted {
   std::atomic<uint32_t> version_{0};
   Device device_;
   bool borrowed_ = false;
+  bool exported_ = false;
   uint32_t room_ = 0;  // bytes behind this object, in the same block
   std::unique_ptr<std::function<void()>> release_;
 };

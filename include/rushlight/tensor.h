@@ -34,6 +34,15 @@ using OptStr = std::optional<std::string_view>;
 using OptMemoryFormat = std::optional<MemoryFormat>;
 using OptLayout = std::optional<int64_t>;  // accepted and ignored: every tensor is strided
 
+/// What made a view; all but One forbid that an in-place change of it is recorded.
+enum class ViewOrigin : uint8_t {
+  One,       // an operator with one result, or no view at all
+  Many,      // one of several views that one call made
+  Function,  // an autograd.Function, whose backward the change would go around
+  NoGrad,
+  Inference
+};
+
 /// What a Tensor points to: a window (sizes, strides, offset) on a storage. Users hold Tensors.
 struct TensorImpl : Counted {
   Ref<Storage> storage;
@@ -51,6 +60,7 @@ struct TensorImpl : Counted {
   std::unique_ptr<AutogradMeta> autograd;  // made when first needed
   std::atomic<void*> python{nullptr};      // this tensor's one Python object, if there is one
   bool owns_python = false;                // the object lives on through this tensor only
+  ViewOrigin view_origin = ViewOrigin::One;
 
   TensorImpl();
   ~TensorImpl();

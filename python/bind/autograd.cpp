@@ -60,6 +60,7 @@ struct PythonNode final : Node {
   std::shared_ptr<PyObject> context;
   std::vector<SavedTensor> saved;
   bool materialize = true, released = false;
+  PythonNode() { takes_nothing = true; }
   ~PythonNode() override;
   std::string name() const override { return label; }
   void release() override {
@@ -158,8 +159,7 @@ PyObject* tuple_of(const Grads& grads) {
 /// A hook's or backward's answer, a tensor, None or a tuple of them, as gradients.
 void read_grads(PyObject* answer, Grads& grads, const char* who) {
   const auto one = [&](PyObject* o) {
-    check<TypeError>(o == Py_None || is_tensor(o), who, " returned ", Py_TYPE(o)->tp_name,
-                     ", expected a Tensor or None");
+    check(o == Py_None || is_tensor(o), who, " returned ", Py_TYPE(o)->tp_name, ", expected a Tensor or None");
     return o == Py_None ? Tensor() : unwrap(o);
   };
   if (PyTuple_Check(answer) || PyList_Check(answer)) {
@@ -369,6 +369,13 @@ PyObject* apply_function(PyObject*, PyObject* args) {
       return nullptr;
     const Object dirty = tuple_attribute(context, "dirty_tensors"),
                  constant = tuple_attribute(context, "non_differentiable"), keep = tuple_attribute(context, "to_save");
+    const auto differentiates = [&](PyObject* o) {
+      return is_tensor(o) && is_differentiable(unwrap(o).dtype()) && !contains(constant.get(), o);
+    };
+    for (Py_ssize_t i = 0; constant && i < PyTuple_GET_SIZE(constant.get()); ++i)
+      check(is_tensor(PyTuple_GET_ITEM(constant.get(), i)),
+            "mark_non_differentiable only accepts variable arguments, but got ",
+            Py_TYPE(PyTuple_GET_ITEM(constant.get(), i))->tp_name);
     bool recorded = false;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inputs); ++i) {
       PyObject* o = PyTuple_GET_ITEM(inputs, i);
@@ -378,9 +385,29 @@ PyObject* apply_function(PyObject*, PyObject* args) {
     if (dirty) {
       for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(dirty.get()); ++i) {
         PyObject* o = PyTuple_GET_ITEM(dirty.get(), i);
-        check<TypeError>(is_tensor(o), "mark_dirty only takes tensors");
-        if (recorded) check_in_place(unwrap(o));
-        unwrap(o).bump_version();
+        check(is_tensor(o), "mark_dirty can only accept variables, but argument ", i, " is of type ",
+              Py_TYPE(o)->tp_name);
+        check(
+            !contains(inputs, o) || contains(outputs, o),
+            "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
+            "modified inplace must all be outputs of the Function.");
+        if (!contains(inputs, o) &&
+            PyErr_WarnEx(PyExc_UserWarning,
+                         "ctx.mark_dirty() received a tensor that was not an input. Only inputs that forward has "
+                         "changed in place should be passed to it.",
+                         1) < 0)
+          throw PythonError();
+        const Tensor& t = unwrap(o);
+        if (recorded && differentiates(o)) {
+          check(!t.impl()->base || PyTuple_GET_SIZE(outputs) == 1,
+                "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot "
+                "return more than one Tensor. Make the input no view, by clone() for example, or make the Function "
+                "return one Tensor only, by splitting it into two for example.");
+          check(t.impl()->base || !t.requires_grad() || !t.is_leaf(),
+                "a leaf Variable that requires grad has been used in an in-place operation.");
+          check_in_place(t);
+        }
+        t.bump_version();
       }
     }
     Ref<PythonNode> node;
@@ -396,6 +423,10 @@ PyObject* apply_function(PyObject*, PyObject* args) {
         node->edges.push_back(is_tensor(o) ? gradient_edge(unwrap(o)) : Edge());
       }
     }
+    Py_ssize_t differentiable = 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(outputs); ++i)
+      differentiable += differentiates(PyTuple_GET_ITEM(outputs, i));
+    const ViewOrigin origin = differentiable > 1 ? ViewOrigin::Many : ViewOrigin::Function;
     Object results(need(PyTuple_New(PyTuple_GET_SIZE(outputs))));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(outputs); ++i) {
       PyObject* o = PyTuple_GET_ITEM(outputs, i);
@@ -403,12 +434,18 @@ PyObject* apply_function(PyObject*, PyObject* args) {
       if (is_tensor(o)) {
         Tensor t = unwrap(o);
         const bool is_dirty = contains(dirty.get(), o);
-        if (contains(inputs, o) && !is_dirty) {
+        if (contains(inputs, o) && (!is_dirty || (recorded && !differentiates(o)))) {
+          const Tensor given = t;
           t = alias(t, t.sizes(), t.strides(), t.storage_offset());
+          if (recorded && differentiates(o)) {
+            t.impl()->base = given.impl()->base ? given.impl()->base : given.ref();
+            t.impl()->view_version = t.version();
+          }
           result = Object(wrap(t));
         }
         if (recorded) node->results.push_back({t.sizes(), t.dtype(), t.device()});
-        if (recorded && !contains(constant.get(), o) && is_differentiable(t.dtype())) {
+        if (recorded && differentiates(o)) {
+          if (t.impl()->base && !is_dirty) t.impl()->view_origin = origin;
           if (is_dirty && t.impl()->base) {
             const Tensor value = t.detach();
             set_history(value, node, uint32_t(node->results.size() - 1));
@@ -447,12 +484,12 @@ PyObject* apply_function(PyObject*, PyObject* args) {
 
 // ---- the engine ----
 
-std::vector<Tensor> tensors_from(PyObject* sequence, const char* what) {
+std::vector<Tensor> tensors_from(PyObject* sequence, const char* what, bool optional = false) {
   std::vector<Tensor> out;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence); ++i) {
     PyObject* o = PySequence_Fast_GET_ITEM(sequence, i);
-    check<TypeError>(o == Py_None || is_tensor(o), "element ", i, " of ", what, " must be a Tensor, not ",
-                     Py_TYPE(o)->tp_name);
+    check((optional && o == Py_None) || is_tensor(o), "all ", what, " have to be Tensors, but got ",
+          Py_TYPE(o)->tp_name, " at index ", i);
     out.push_back(o == Py_None ? Tensor() : unwrap(o));
   }
   return out;
@@ -496,7 +533,7 @@ PyObject* engine_run(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(args, "O!O!ppO!pp:_engine_run", &PyTuple_Type, &tensors, &PyTuple_Type, &grads, &retain,
                           &create, &PyTuple_Type, &inputs, &allow, &accumulate))
       return nullptr;
-    const auto roots = tensors_from(tensors, "tensors"), given = tensors_from(grads, "grad_tensors"),
+    const auto roots = tensors_from(tensors, "tensors"), given = tensors_from(grads, "grad_tensors", true),
                wanted = tensors_from(inputs, "inputs");
     const BackwardOptions options{.retain_graph = retain != 0,
                                   .create_graph = create != 0,
@@ -578,7 +615,11 @@ PyObject* tensor_register_post(PyObject* self, PyObject* hook) {
     const uint64_t id = register_post_accumulate_grad_hook(unwrap(self), [call](const Tensor& leaf) {
       const AcquireGil gil;
       const Object o(wrap(leaf));
-      Object(need(PyObject_CallOneArg(call.get(), o.get())));
+      const Object answer(need(PyObject_CallOneArg(call.get(), o.get())));
+      if (answer.get() == Py_None || answer.get() == o.get()) return;
+      check<TypeError>(is_tensor(answer.get()), "expected Variable, but hook returned '",
+                       Py_TYPE(answer.get())->tp_name, "'");
+      raise("Tensor post accumulate grad hooks should return None.");
     });
     return make_handle([impl = Tensor(unwrap(self)), id] { remove_hook(impl, id); });
   });

@@ -98,7 +98,7 @@ int export_buffer(PyObject* self, Py_buffer* view, int flags) {
   return guarded([&] {
     const Tensor& t = unwrap(self);
     const char* format = format_of(t.dtype());
-    check<TypeError>(!t.requires_grad(),
+    check<TypeError>(!(t.requires_grad() && grad_enabled()),
                      "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     check<TypeError>(format, "Got unsupported ScalarType ", scalar_name(t.dtype()));
     check<TypeError>(t.is_cpu(), "can't convert ", t.device(),
@@ -126,6 +126,7 @@ int export_buffer(PyObject* self, Py_buffer* view, int flags) {
     view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? shape + n : nullptr;
     view->suboffsets = nullptr;
     view->internal = shape;
+    t.storage()->mark_exported();
     return 0;
   });
 }
@@ -147,7 +148,7 @@ PyObject* to_numpy(PyObject* self, PyObject* args, PyObject* kwargs) {
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$p:numpy", const_cast<char**>(names), &force)) return nullptr;
     Tensor t = unwrap(self);
     if (force) t = t.detach().cpu();
-    if (t.requires_grad())
+    if (t.requires_grad() && grad_enabled())
       raise("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
     const Object source(wrap(t));
     const Object view(need(PyMemoryView_FromObject(source.get())));
@@ -452,6 +453,7 @@ PyObject* to_dlpack(PyObject* self, PyObject*, PyObject*) {
       throw PythonError();
     }
     check<TypeError>(t.is_cpu(), "only CPU tensors can be exported to DLPack, not ", t.device());
+    t.storage()->mark_exported();
     auto* e = new Exported{t, t.sizes(), t.strides(), {}};
     const uint8_t code = t.dtype() == kBool       ? kDLBool
                          : t.dtype() == kUInt8    ? kDLUInt

@@ -199,8 +199,10 @@ PyObject* write_archive(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(args, "Osy#O!", &target, &name, &stream, &size, &PyList_Type, &list)) return nullptr;
     TensorWriter writer;
     std::vector<std::shared_ptr<StorageRecord>> storages;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i)
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+      check<TypeError>(is_tensor(PyList_GET_ITEM(list, i)), "save: storages are given by tensors");
       storages.push_back(writer.storage(unwrap(PyList_GET_ITEM(list, i))));
+    }
     const auto write = [&](const Sink& sink) {
       serialize::write_archive({stream, static_cast<size_t>(size)}, storages, sink, name);
     };

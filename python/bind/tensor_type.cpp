@@ -227,6 +227,8 @@ int set_data(PyObject* self, PyObject* value, void*) {
                      value ? Py_TYPE(value)->tp_name : "nothing");
     TensorImpl& to = *self_of(self).impl();
     const TensorImpl& from = *unwrap(value).impl();
+    check(!self_of(self).requires_grad() || is_differentiable(from.dtype),
+          "data set to a tensor that requires gradients must be floating point or complex dtype");
     to.storage = from.storage;
     to.sizes = from.sizes;
     to.strides = from.strides;

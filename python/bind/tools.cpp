@@ -87,8 +87,27 @@ PyObject* resize_storage(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(args, "OL:_resize_storage", &o, &bytes)) return nullptr;
     check<TypeError>(is_tensor(o), "expected a Tensor, got ", Py_TYPE(o)->tp_name);
     check(bytes >= 0, "a storage cannot have ", bytes, " bytes");
+    check(bool(unwrap(o).storage()), "a tensor on the device ", unwrap(o).device(), " has no storage to resize");
     unwrap(o).storage()->resize(bytes);
     Py_RETURN_NONE;
+  });
+}
+
+PyObject* storage_resizable(PyObject*, PyObject* o) {
+  return guarded([&] {
+    check<TypeError>(is_tensor(o), "expected a Tensor, got ", Py_TYPE(o)->tp_name);
+    const auto& storage = unwrap(o).storage();
+    return PyBool_FromLong(storage && storage->resizable());
+  });
+}
+
+/// A copy of a CPU tensor's whole storage as Python's bytes.
+PyObject* storage_dump(PyObject*, PyObject* o) {
+  return guarded([&] {
+    check<TypeError>(is_tensor(o), "expected a Tensor, got ", Py_TYPE(o)->tp_name);
+    const Tensor& t = unwrap(o);
+    check(t.is_cpu() && t.storage(), "only memory of the CPU can be dumped, not of ", t.device());
+    return PyBytes_FromStringAndSize(static_cast<const char*>(t.storage()->data()), t.storage()->bytes());
   });
 }
 
@@ -150,6 +169,8 @@ PyMethodDef functions[] = {
      "none."},
     {"_storage_bytes", storage_bytes, METH_O, nullptr},
     {"_resize_storage", resize_storage, METH_VARARGS, nullptr},
+    {"_storage_resizable", storage_resizable, METH_O, nullptr},
+    {"_storage_dump", storage_dump, METH_O, nullptr},
     {"_storage_identity", storage_identity, METH_O, nullptr},
     {"_set_default_device", set_default_device, METH_O, "Returns the one before; None is the CPU."},
     {"_drop_history", drop_history, METH_O, nullptr},

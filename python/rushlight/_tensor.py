@@ -75,19 +75,17 @@ def __deepcopy__(self, memo):
 
 
 def __reduce_ex__(self, protocol):
-    """Pickles as bytes, dtype and shape, without history; strides are not kept."""
-    data = self.detach().cpu().contiguous()
-    raw = bytes(memoryview(data.view(_C.uint8))) if data.dim() else bytes(memoryview(data.reshape(1).view(_C.uint8)))
-    state = dict(self.__dict__)
-    return _rebuild, (type(self), raw, self.dtype, tuple(self.shape), self.requires_grad, state, str(self.device))
+    """Pickles as a window on its storage, without history; tensors that share a storage share it after loading too."""
+    storage = None if self.is_meta else untyped_storage(self)
+    window = tuple(self.shape), self.stride(), self.storage_offset()
+    return _rebuild, (type(self), storage, self.dtype, *window, self.requires_grad, dict(self.__dict__))
 
 
-def _rebuild(cls, raw, dtype, shape, requires_grad, state, device="cpu"):
-    if raw:
-        data = _C.frombuffer(bytearray(raw), dtype=dtype).reshape(shape).clone()
+def _rebuild(cls, storage, dtype, shape, stride, offset, requires_grad, state):
+    if storage is None:
+        data = _C.empty_strided(shape, stride, dtype=dtype, device="meta")
     else:
-        data = _C.empty(shape, dtype=dtype)
-    data = data.to(device)
+        data = _C._over_storage(_elements(storage, dtype), shape, stride, offset)
     if cls is not Tensor:
         data = Tensor._make_subclass(cls, data, False)
     if requires_grad:
@@ -95,6 +93,12 @@ def _rebuild(cls, raw, dtype, shape, requires_grad, state, device="cpu"):
     for name, value in state.items():
         setattr(data, name, value)
     return data
+
+
+def _elements(storage, dtype):
+    """All whole elements of `dtype` in a storage."""
+    memory = storage._bytes
+    return memory[: memory.numel() // dtype.itemsize * dtype.itemsize].view(dtype)
 
 
 def __array__(self, dtype=None, copy=None):

@@ -1,7 +1,8 @@
 """A tensor's memory as an object: UntypedStorage counts bytes, TypedStorage elements of a dtype."""
 
+import weakref
+
 from . import _C
-from ._C import Tensor
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
@@ -55,13 +56,13 @@ class UntypedStorage:
         return 1
 
     def resize_(self, size):
-        """Makes it `size` bytes long; what is there stays. RuntimeError if the memory belongs to another library."""
+        """Makes it `size` bytes long; what is there stays. RuntimeError unless it is `resizable`."""
         _C._resize_storage(self._tensor, size)
         return self
 
     def resizable(self):
-        """Whether resize_ may be called."""
-        return True
+        """Whether resize_ may be called: not on memory that another library owns or was shown, as by numpy()."""
+        return _C._storage_resizable(self._tensor)
 
     def __getitem__(self, index):
         if isinstance(index, slice):
@@ -108,7 +109,7 @@ class UntypedStorage:
         return memo[id(self)]
 
     def __reduce__(self):
-        return _rebuild, (bytes(self.tolist()),)
+        return _rebuild, (_C._storage_dump(self._bytes.cpu()), str(self.device))
 
     def untyped(self):
         """Itself."""
@@ -131,8 +132,10 @@ class UntypedStorage:
         return f"{lines}[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
 
 
-def _rebuild(data):
-    return UntypedStorage(data)
+def _rebuild(data, device="cpu"):
+    size = len(data)
+    here = _C.frombuffer(data, dtype=_C.uint8).clone() if size else _C.empty(0, dtype=_C.uint8)
+    return UntypedStorage(_tensor=here.to(device))
 
 
 class TypedStorage:
@@ -233,6 +236,13 @@ class TypedStorage:
         return f"{lines}[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {self.size()}]"
 
 
+_shown = weakref.WeakValueDictionary()  # by identity: tensors that share memory have the same object for it
+
+
 def of(tensor):
     """The bytes under a tensor."""
-    return UntypedStorage(_tensor=tensor.detach() if isinstance(tensor, Tensor) else tensor)
+    identity = _C._storage_identity(tensor)
+    storage = _shown.get(identity)
+    if storage is None:
+        storage = _shown[identity] = UntypedStorage(_tensor=tensor.detach())
+    return storage

@@ -117,9 +117,18 @@ void run_tensor_hooks(const std::vector<Hooks::OnInput>& hooks, Grads& grads) {
     if (!changed.defined()) continue;
     check(Ints(changed.sizes()) == Ints(grads[hook.input].sizes()), "hook '' has changed the size of value: got ",
           changed.sizes(), ", expected ", grads[hook.input].sizes());
+    check(changed.dtype() == grads[hook.input].dtype(), "hook '' has changed the type of value: was ",
+          grads[hook.input].dtype(), ", got ", changed.dtype());
     grads[hook.input] = std::move(changed);
   }
 }
+
+/// Whether calls are recorded, for as long as it lives and whatever hooks throw.
+struct RecordingAs {
+  bool before;
+  explicit RecordingAs(bool on) : before(std::exchange(modes().grad, on)) {}
+  ~RecordingAs() { modes().grad = before; }
+};
 
 class Walk {
  public:
@@ -138,10 +147,7 @@ class Walk {
     if (partial) mark_needed();
     for (uint32_t i = 0; i < table_.states.size(); ++i)
       if (table_.states[i].waiting == 0) push(i);
-    struct Restore {
-      bool before;
-      ~Restore() { modes().grad = before; }
-    } restore{std::exchange(modes().grad, options_.create_graph)};
+    const RecordingAs recording(options_.create_graph);
     for (const auto& [edge, grad] : roots)
       if (grad.is_cuda()) hand_over(grad, edge.node->results[edge.input]);
     while (!ready_.empty()) {
@@ -258,7 +264,7 @@ class Walk {
     const bool needed = table_.states[index].needed;
     Grads outputs;
     const bool any = std::any_of(grads.begin(), grads.end(), [](const Tensor& g) { return g.defined(); });
-    if (any && needed) {
+    if ((any || node->takes_nothing) && needed) {
       grads.resize(node->results.size());
       pre_hooks(*node, grads);
       bool captured = false;
@@ -378,20 +384,17 @@ std::vector<Tensor> run_backward(std::span<const Tensor> roots, std::span<const 
   std::vector<Tensor> found;
   for (size_t i = 0; i < captures.size(); ++i) {
     if (options.accumulate) {
-      const bool before = std::exchange(modes().grad, options.create_graph);
+      const RecordingAs recording(options.create_graph);
       if (captures[i].grad.defined()) {
         if (!inputs[i].impl()->autograd) inputs[i].impl()->autograd = std::make_unique<AutogradMeta>();
         accumulate_grad(inputs[i], captures[i].grad);
         if (const auto& hooks = inputs[i].impl()->autograd->hooks)
           for (const auto& [id, hook] : std::vector(hooks->post_accumulate)) hook(inputs[i]);
       }
-      modes().grad = before;
       continue;
     }
-    check(captures[i].grad.defined() || options.allow_unused,
-          "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this "
-          "is "
-          "the desired behavior.");
+    check(captures[i].grad.defined() || options.allow_unused, "The differentiated Tensor at index ", i,
+          " appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.");
     found.push_back(captures[i].grad);
   }
   return found;

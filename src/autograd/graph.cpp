@@ -1,5 +1,6 @@
 // The graph's bookkeeping: who a tensor's gradient goes to, histories after in-place changes, saved tensors, hooks.
 #include <mutex>
+#include <sstream>
 
 #include "autograd/accumulate.h"
 #include "autograd/op_node.h"
@@ -98,12 +99,41 @@ AutogradMeta& make_meta(const Tensor& t) {
   return *meta;
 }
 
+/// Throws Error where an in-place change of a view can't be recorded because of what made the view.
+void check_origin(const Tensor& view, const char* changed) {
+  const TensorImpl& impl = *view.impl();
+  const ViewOrigin origin = impl.view_origin;
+  if (origin == ViewOrigin::One) return;
+  const bool unrecorded = origin == ViewOrigin::NoGrad || origin == ViewOrigin::Inference;
+  const bool made = impl.autograd && impl.autograd->grad_fn;
+  std::ostringstream what;
+  if (made)
+    what << "Output " << impl.autograd->output << " of " << impl.autograd->grad_fn->name() << " is a view";
+  else
+    what << (unrecorded ? "A view" : "The tensor is a view");
+  if (unrecorded)
+    what << (made ? " of a view which" : "") << " was created in "
+         << (origin == ViewOrigin::NoGrad ? "no_grad" : "inference") << " mode";
+  check(origin != ViewOrigin::Many, what.str(), " and ", changed,
+        " modified inplace. It is one of several views that one call returned, and such views may not be modified "
+        "inplace. Use an out-of-place operation instead.");
+  check(origin != ViewOrigin::Function, what.str(), " and ", changed,
+        " modified inplace. It was created inside a custom Function (or is an input that was returned as it is), whose "
+        "backward the modification would go around. Clone the output of the Function first.");
+  raise(what.str(), " and ", changed, " modified inplace ",
+        origin == ViewOrigin::NoGrad ? "with grad mode enabled" : "in normal mode",
+        ". Whether that should be tracked is not clear, so it is forbidden: make the view and modify it either both "
+        "inside the block, and nothing is tracked, or both outside.");
+}
+
 /// A view whose base was changed in place after it was made gets its history anew, from the base's.
 void refresh_view(const Tensor& view) {
   TensorImpl& impl = *view.impl();
   if (!impl.base || impl.view_version == view.version()) return;
-  impl.view_version = view.version();
   const Tensor base(impl.base);
+  if (base.requires_grad() && base.dtype() == view.dtype())
+    check_origin(view, "its base or another view of its base has been");
+  impl.view_version = view.version();
   if (!base.requires_grad() || base.dtype() != view.dtype()) return;
   const EnableGrad guard;
   const Tensor again = as_strided(base, view.sizes(), view.strides(), view.storage_offset());
@@ -190,22 +220,24 @@ void assign_history(const Tensor& t, const Tensor& value) {
   set_history(base, node, 0);
   base.impl()->view_version = base.version();
   impl.view_version = t.version() - 1;  // stale: the next look makes it a view of the changed base
+  if (impl.autograd && impl.autograd->retains_grad) refresh_view(t);
 }
 
 void check_in_place(const Tensor& t) {
-  check(!(grad_enabled() && t.requires_grad() && t.is_leaf()),
-        "a leaf Variable that requires grad is being used in an in-place operation.");
+  if (!grad_enabled()) return;
   if (t.impl()->base) {
-    const Tensor base(t.impl()->base);
-    check(!(grad_enabled() && base.requires_grad() && base.is_leaf()),
+    check_origin(t, "is being");
+    check(!(t.requires_grad() && Tensor(t.impl()->base).is_leaf()),
           "a view of a leaf Variable that requires grad is being used in an in-place operation.");
   }
+  check(!(t.requires_grad() && t.is_leaf()),
+        "a leaf Variable that requires grad is being used in an in-place operation.");
 }
 
 bool Tensor::requires_grad() const {
-  if (impl_->base) refresh_view(*this);
   const AutogradMeta* meta = impl_->autograd.get();
-  return meta && (meta->requires_grad || meta->grad_fn);
+  if (meta && (meta->requires_grad || meta->grad_fn)) return true;
+  return impl_->base && is_differentiable(dtype()) && Tensor(impl_->base).requires_grad();
 }
 
 Tensor& Tensor::requires_grad_(bool value) {

@@ -35,28 +35,37 @@ bool any_requires_grad(const OpInfo& op, const Value* args) {
   });
 }
 
-void track_view(const Tensor& view, const Tensor& of) {
-  if (modes().inference || view.is_same(of) || view.storage() != of.storage()) return;
+/// What a view is that this call makes.
+ViewOrigin origin_of_views(const OpInfo& op) {
+  if (!grad_enabled()) return modes().inference ? ViewOrigin::Inference : ViewOrigin::NoGrad;
+  return op.schema->returns == Returns::Tensor ? ViewOrigin::One : ViewOrigin::Many;
+}
+
+void track_view(const Tensor& view, const Tensor& of, ViewOrigin origin) {
+  if (view.impl()->inference || view.is_same(of) || view.storage() != of.storage()) return;
   TensorImpl& impl = *view.impl();
+  impl.view_origin = origin == ViewOrigin::One ? of.impl()->view_origin : origin;
   if (impl.base) return;
   impl.base = of.impl()->base ? of.impl()->base : of.ref();
   impl.view_version = view.version();
 }
 
-void run(const OpInfo& op, const Value* args, Results& out) {
+void run(const OpInfo& op, const Value* args, Results& out, ViewOrigin origin) {
   op.run(op, args, out);
   if (op.view) {
     const Tensor& self = args[0].tensor();
-    for (size_t i = 0; i < out.count; ++i) track_view(out.tensors[i], self);
-    for (const Tensor& t : out.list) track_view(t, self);
+    for (size_t i = 0; i < out.count; ++i) track_view(out.tensors[i], self, origin);
+    for (const Tensor& t : out.list) track_view(t, self, origin);
   }
 }
+void run(const OpInfo& op, const Value* args, Results& out) { run(op, args, out, origin_of_views(op)); }
 
 /// Runs the operator unrecorded and puts one node over the whole of it.
 void record(const OpInfo& op, const Value* args, Results& out) {
   {
+    const ViewOrigin origin = origin_of_views(op);
     NoGrad guard;
-    run(op, args, out);
+    run(op, args, out, origin);
   }
   Tensor* results = out.count ? out.tensors : out.list.data();
   const size_t n = out.count ? out.count : out.list.size();
@@ -65,7 +74,7 @@ void record(const OpInfo& op, const Value* args, Results& out) {
     if (r.defined() && any_tensor(op, args, [&](const Tensor& t) { return t.is_same(r); })) {
       const Tensor same = r;
       r = alias(same, same.sizes(), same.strides(), same.storage_offset());
-      track_view(r, same);
+      track_view(r, same, ViewOrigin::One);
     }
   }
   const Ref<OpNode> node(new OpNode(op, args));
@@ -82,8 +91,21 @@ struct NotDifferentiable final : Node {
   Grads apply(Grads) override { raise<NotImplementedError>("derivative for ", op.name(), " is not implemented"); }
 };
 
-void forbid_gradient(const OpInfo& op, const Value* args, Results& out) {
-  Ref<Node> node(new NotDifferentiable(op));
+/// Stands where what came before has no part in the value: it gets zeros.
+struct Constant final : Node {
+  std::string name() const override { return "Constant"; }
+  Grads apply(Grads) override {
+    Grads grads;
+    for (const Edge& e : edges) {
+      const ResultMeta* m = e.node ? &e.node->results[e.input] : nullptr;
+      grads.push_back(m ? zeros(m->sizes, m->dtype, {}, m->device) : Tensor());
+    }
+    return grads;
+  }
+};
+
+/// Makes `node` the history of what was computed without one.
+void cut_off(const Ref<Node>& node, const OpInfo& op, const Value* args, Results& out) {
   any_tensor(op, args, [&](const Tensor& t) {
     node->edges.push_back(gradient_edge(t));
     return false;
@@ -95,11 +117,30 @@ void forbid_gradient(const OpInfo& op, const Value* args, Results& out) {
     if (is_differentiable(results[i].dtype())) set_history(results[i], node, uint32_t(i));
   }
 }
+void forbid_gradient(const OpInfo& op, const Value* args, Results& out) {
+  cut_off(Ref<Node>(new NotDifferentiable(op)), op, args, out);
+}
 
-void check_written(const Tensor& self) {
+/// The history of `self` after an in-place form that has none: of truth values zeros, else an error when it is asked
+/// for.
+void cut_off_in_place(const OpInfo& op, const Value* args, const Tensor& self) {
+  if (!self.requires_grad()) return;
+  Tensor value = self.detach();
+  Results out{&value, 1, {}, 0};
+  if (op.differentiable || (op.infer && op.infer(op, args).dtype == kBool))
+    cut_off(Ref<Node>(new Constant), op, args, out);
+  else
+    forbid_gradient(op, args, out);
+  assign_history(self, value);
+}
+
+void check_writable(const Tensor& self) {
   check(!self.impl()->inference || modes().inference,
         "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
         "tensor before doing inplace update.");
+}
+
+void check_written(const Tensor& self) {
   for (int64_t d = 0; d < self.dim(); ++d) {
     check(self.sizes()[d] <= 1 || self.strides()[d] != 0,
           "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
@@ -175,6 +216,14 @@ bool may_write_over(const OpInfo& op, const Value* args, const Tensor& self) {
            !(t.storage_offset() == self.storage_offset() && Ints(t.sizes()) == Ints(self.sizes()) &&
              Ints(t.strides()) == Ints(self.strides()) && t.dtype() == self.dtype());
   });
+}
+
+/// Whether the gradient would read an argument other than the first that shares memory with `self`.
+bool saves_memory_of(const OpInfo& op, const Value* args, const Tensor& self) {
+  for (size_t i = 1; i < op.schema->count; ++i)
+    if (args[i].tag == Value::Tag::Tensor && args[i].tensor().storage() == self.storage() && OpNode::keeps(op, args, i))
+      return true;
+  return false;
 }
 
 /// The in-place form of a view: self becomes the window that the view is; no element changes.
@@ -319,8 +368,9 @@ inline void call(const OpInfo& op, const Value* args, Results& out) {
 
 void call_in_place(const OpInfo& op, const Value* args) {
   Tensor self = args[0].tensor();
-  const bool recorded = grad_enabled() && op.differentiable && any_requires_grad(op, args);
-  if (recorded) check_in_place(self);
+  check_writable(self);
+  const bool needed = grad_enabled() && any_requires_grad(op, args), recorded = needed && op.differentiable;
+  if (needed) check_in_place(self);
   if (op.view) return move_window(op, args, self, recorded);
   check_written(self);
   if (op.pointwise) {
@@ -330,10 +380,12 @@ void call_in_place(const OpInfo& op, const Value* args) {
   if (op.overwrites && op.run_into && (!recorded || (op.vjp && !OpNode::keeps(op, args, 0) && !self.impl()->base))) {
     const Meta meta = op.infer(op, args);
     check_result(meta, self);
-    if (meta.dtype == self.dtype() && may_write_over(op, args, self)) {
+    if (meta.dtype == self.dtype() && may_write_over(op, args, self) &&
+        !(recorded && op.saved_results && saves_memory_of(op, args, self))) {
       if (!recorded) {
         if (!self.is_meta()) op.run_into(op, args, self);
         self.bump_version();
+        if (needed) cut_off_in_place(op, args, self);
         return;
       }
       const Ref<OpNode> node(new OpNode(op, args));
@@ -341,8 +393,10 @@ void call_in_place(const OpInfo& op, const Value* args) {
         NoGrad guard;
         if (!self.is_meta()) op.run_into(op, args, self);
       }
+      // What is saved of the arguments is as it was before, what is saved of the result as it is now.
+      if (!op.saved_results) node->save(args, &self, 1);
       self.bump_version();
-      node->save(args, &self, 1);
+      if (op.saved_results) node->save(args, &self, 1);
       set_history(self, node, 0);
       return;
     }
@@ -363,7 +417,10 @@ void call_in_place(const OpInfo& op, const Value* args) {
     NoGrad guard;
     if (!value.is_same(self)) in_place(copy, self, value);
   }
-  if (recorded) assign_history(self, value);
+  if (recorded && gradient_edge(value).node)
+    assign_history(self, value);
+  else if (needed)
+    cut_off_in_place(op, args, self);
 }
 
 void call_out(const OpInfo& op, const Value* args, std::span<const Tensor> out) {
@@ -372,6 +429,7 @@ void call_out(const OpInfo& op, const Value* args, std::span<const Tensor> out) 
         "functions with out=... arguments don't support automatic differentiation, but one of the arguments requires "
         "grad.");
   for (const Tensor& t : out) {
+    check_writable(t);
     check_written(t);
     check_apart(op, args, t);
   }

@@ -81,6 +81,16 @@ std::vector<Tensor> pieces(const Tensor& x, Ints sizes, int64_t d) {
   return out;
 }
 
+/// The same tensors, but autograd takes them for memory of their own: an in-place change of one is not one of the
+/// others.
+std::vector<Tensor> unrelated(std::vector<Tensor> views) {
+  for (Tensor& t : views) {
+    t.impl()->base = {};
+    t.impl()->view_origin = ViewOrigin::One;
+  }
+  return views;
+}
+
 Dims even_sizes(int64_t n, int64_t size) {
   Dims out;
   do {
@@ -106,15 +116,6 @@ std::vector<Tensor> chunks(const Tensor& x, int64_t count, int64_t dim) {
   return split_with_sizes(x, size == 0 ? Dims(size_t(count), 0) : even_sizes(n, size), dim);
 }
 
-std::vector<Tensor> sections(const Tensor& x, int64_t count, int64_t dim) {
-  check(x.dim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
-  const int64_t n = x.size(dim);
-  check(count > 0, "number of sections must be larger than 0, got ", count);
-  Dims sizes(size_t(count), n / count);
-  for (int64_t i = 0; i < n % count; ++i) ++sizes[i];
-  return split_with_sizes(x, sizes, dim);
-}
-
 std::vector<Tensor> at_indices(const Tensor& x, Ints indices, int64_t dim) {
   check(x.dim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
   std::vector<Tensor> out;
@@ -125,6 +126,15 @@ std::vector<Tensor> at_indices(const Tensor& x, Ints indices, int64_t dim) {
   }
   out.push_back(slice(x, dim, start));
   return out;
+}
+
+std::vector<Tensor> sections(const Tensor& x, int64_t count, int64_t dim) {
+  check(x.dim() > 0, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
+  const int64_t n = x.size(dim);
+  check(count > 0, "number of sections must be larger than 0, got ", count);
+  std::vector<int64_t> ends(size_t(count) - 1);
+  for (int64_t i = 0; i + 1 < count; ++i) ends[size_t(i)] = (i + 1) * (n / count) + std::min(i + 1, n % count);
+  return at_indices(x, ends, dim);
 }
 
 /// The dimension that hsplit and its like cut, with their errors.
@@ -590,15 +600,15 @@ OP_DEFINE(unbind){{
 
 OP_DEFINE(unsafe_split){{
     .doc = R"(split, for pieces that are not changed in place.)",
-    .composite = [](const Tensor& x, int64_t split_size, int64_t dim) { return split(x, split_size, dim); },
+    .composite = [](const Tensor& x, int64_t split_size, int64_t dim) { return unrelated(split(x, split_size, dim)); },
 }};
 OP_DEFINE(unsafe_split_with_sizes){{
     .doc = R"(split_with_sizes, for pieces that are not changed in place.)",
-    .composite = [](const Tensor& x, Ints sizes, int64_t dim) { return split_with_sizes(x, sizes, dim); },
+    .composite = [](const Tensor& x, Ints sizes, int64_t dim) { return unrelated(split_with_sizes(x, sizes, dim)); },
 }};
 OP_DEFINE(unsafe_chunk){{
     .doc = R"(chunk, for pieces that are not changed in place.)",
-    .composite = chunks,
+    .composite = [](const Tensor& x, int64_t count, int64_t dim) { return unrelated(chunks(x, count, dim)); },
 }};
 
 // ---- other orders ----

@@ -175,6 +175,16 @@ std::string tuple(Ints sizes) {
   return text + (sizes.size() == 1 ? ",)" : ")");
 }
 
+/// The name of the node that made a tensor, if one did.
+std::string node_name(const Tensor& t) {
+  try {
+    const Ref<Node> node = t.grad_fn();
+    return node ? node->name() : "";
+  } catch (const Error&) {  // an in-place change that could not be recorded has cut it off; printing is no use of it
+    return "Invalid";
+  }
+}
+
 }  // namespace
 
 PrintOptions PrintOptions::profile(std::string_view name) {
@@ -210,8 +220,8 @@ std::string to_string(const Tensor& t, std::string_view prefix) {
   if (t.is_meta() || (!shown && t.dim() != 1) || (shown && options.edgeitems == 0))
     notes.push_back("size=" + tuple(t.sizes()));
   if (!evident) notes.push_back(rush::text("dtype=torch.", name_of(dtype)));
-  if (const Ref<Node> node = t.grad_fn())
-    notes.push_back("grad_fn=<" + node->name() + ">");
+  if (const std::string node = node_name(t); !node.empty())
+    notes.push_back("grad_fn=<" + node + ">");
   else if (t.requires_grad())
     notes.push_back("requires_grad=True");
 

@@ -81,14 +81,19 @@ void Storage::destroy(Storage* s) {
   cpu_free(s, size_t(kHeader + room));
 }
 
+bool Storage::resizable() const {
+  return !exported_ &&
+         (!borrowed_ || (release_ && (release_->target<FreeAll>() || release_->target<profiler::Counted>())));
+}
+
 void Storage::resize(int64_t bytes) {
+  check(resizable(), "Trying to resize storage that is not resizable");
   if (const auto* counted = release_ ? release_->target<profiler::Counted>() : nullptr) {
     data_ = counted->resize(bytes);
     bytes_ = bytes;
     return;
   }
   const FreeAll* const kept = release_ ? release_->target<FreeAll>() : nullptr;
-  check(!borrowed_ || kept, "Trying to resize storage that is not resizable");
   const bool here = data_ == reinterpret_cast<std::byte*>(this) + kHeader;
   const int64_t there = kept ? kept->bytes : here ? room_ : bytes_;
   if (device_.is_cpu() && bytes > there) {

@@ -170,7 +170,7 @@ ERRORS = [
     (lambda: leaf(3).numpy(), RuntimeError, ["Can't call numpy() on Tensor that requires grad", "detach().numpy()"]),
     (lambda: torch.add(leaf(3), 1, out=ones(3)), RuntimeError, ["add", "out=...", "don't support automatic differentiation"]),
     (wrong_gradient, RuntimeError, ["Mismatch in shape", "grad_output"]),
-    (unused, RuntimeError, ["appears to not have been used in the graph", "allow_unused=True"]),
+    (unused, RuntimeError, ["Tensor at index 0 appears to not have been used in the graph", "allow_unused=True"]),
     (grad_of_another_shape, RuntimeError, ["assigned grad has data of a different size|size"]),
     (lambda: setattr(leaf(3), "grad", 1), TypeError, ["assigned grad expected to be a Tensor or None", "int"]),
     (hook_raises, ZeroDivisionError, ["division by zero"]),

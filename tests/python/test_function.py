@@ -293,6 +293,99 @@ def test_gradcheck_finds_errors():
     assert gradcheck(lambda a, b: (a * b, a.sum()), (x, double(2)), check_batched_grad=True)
 
 
+def test_gradcheck_gives_undefined_gradients():
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            return 2 * x, 3 * x
+
+        @staticmethod
+        def backward(ctx, a, b):
+            seen.add((a is None, b is None))
+            if a is None and b is None:
+                return None
+            return (0 if a is None else 2 * a) + (0 if b is None else 3 * b)
+
+    class Careless(Twice):
+        @staticmethod
+        def backward(ctx, a, b):
+            return 2 * a + 3 * b
+
+    class Wrong(Twice):
+        @staticmethod
+        def backward(ctx, a, b):
+            return torch.ones(2) if a is None and b is None else Twice.backward(ctx, a, b)
+
+    seen, x = set(), double(2)
+    assert gradcheck(Twice.apply, x)
+    assert {(True, True), (True, False), (False, True)} <= seen
+    with pytest.raises(RuntimeError, match="Expected all input grads to be undefined or zero"):
+        gradcheck(Wrong.apply, x)
+    with pytest.raises(TypeError):  # as any backward that takes None for a tensor
+        gradcheck(Careless.apply, x)
+
+
+def test_functions_behind_an_undefined_gradient_run():
+    class Stop(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            return None
+
+    class Seen(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            got.append(grad)
+            return grad
+
+    got, x = [], double(2)
+    Stop.apply(Seen.apply(x)).sum().backward()
+    assert got[0].tolist() == x.grad.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("inputs", [None, "leaf"])
+def test_hooks_after_accumulation(inputs):
+    for answer, kind, message in (
+        (torch.ones(2), RuntimeError, "Tensor post accumulate grad hooks should return None."),
+        (5, TypeError, "expected Variable, but hook returned 'int'"),
+    ):
+        x = torch.ones(2, requires_grad=True)
+        x.register_post_accumulate_grad_hook(lambda leaf, answer=answer: answer)
+        with pytest.raises(kind, match=message):
+            (x * 2).sum().backward(inputs=inputs and [x])
+        assert torch.is_grad_enabled() and x.grad.tolist() == [2, 2]
+    x = torch.ones(2, requires_grad=True)
+    x.register_post_accumulate_grad_hook(lambda leaf: leaf)
+    (x * 2).sum().backward(inputs=inputs and [x])
+
+
+def test_errors_of_grad():
+    x, z, plain = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True), torch.ones(3)
+    grad = torch.autograd.grad
+    for call, message in (
+        (lambda: grad((x * 2).sum(), [x, z]), "Tensor at index 1 appears to not have been used"),
+        (lambda: grad((x * 2).sum(), [plain]), "One of the differentiated Tensors does not require grad"),
+        (lambda: grad(plain.sum(), x), "element 0 of tensors does not require grad and does not have a grad_fn"),
+        (lambda: grad([x * 2, x * 3], [x], [plain]), "got 2 tensors and 1 gradients"),
+        (lambda: grad((x * 2).sum(), [x, None]), "all inputs have to be Tensors, but got NoneType"),
+        (lambda: grad([None], [x]), "all tensors have to be Tensors, but got NoneType"),
+        (lambda: grad((x * 2).sum(), []), "`inputs` argument to `grad\\(\\)` cannot be empty"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            call()
+    x.register_hook(lambda g: g.double())
+    with pytest.raises(RuntimeError, match="has changed the type of value"):
+        (x * 2).sum().backward()
+
+
 def test_gradcheck_of_complex_functions():
     z = torch.randn(2, 2, dtype=torch.complex128, requires_grad=True)
     assert gradcheck(lambda z: (z * z.conj(), z.abs()), z)

@@ -4,7 +4,9 @@ A fault here ends the test process, so each test is one: the table names the fau
 operator is called with arguments drawn at random from its schema.
 """
 
+import copy
 import gc
+import pickle
 import random
 import re
 import warnings
@@ -166,6 +168,34 @@ def test_views_outlive_a_shrunk_storage():
         assert x.untyped_storage().nbytes() == 8 * n and x[n - 1] == n
 
 
+EXPORTS = {
+    "numpy": lambda x: x.numpy(),
+    "asarray": np.asarray,
+    "buffer": memoryview,
+    "dlpack": np.from_dlpack,
+    "capsule": torch.utils.dlpack.to_dlpack,
+    "of a view": lambda x: x[1:].numpy(),
+}
+
+
+@pytest.mark.parametrize("export", EXPORTS.values(), ids=EXPORTS)
+def test_memory_that_another_library_sees_is_not_resized(export):
+    for n in (4, 1000):
+        x = torch.arange(float(n))
+        assert x.untyped_storage().resizable()
+        kept = export(x)
+        assert not x.untyped_storage().resizable()
+        for resize in (lambda: x.resize_(100 * n), lambda: x.untyped_storage().resize_(0)):
+            with pytest.raises(RuntimeError, match="Trying to resize storage that is not resizable"):
+                resize()
+        assert x.resize_(2).tolist() == [0, 1] and x.resize_(n)[-1] == n - 1
+        del kept
+    assert not torch.from_numpy(np.ones(3)).untyped_storage().resizable()
+    y = torch.ones(3)
+    pickle.dumps(y), copy.deepcopy(y), y.tolist(), repr(y)
+    assert y.resize_(100).shape == (100,)
+
+
 def test_array_outlives_the_tensor_it_was_made_from():
     array = torch.arange(100_000.0).numpy()
     gc.collect()
@@ -291,7 +321,7 @@ def use(result):
             use(item)
 
 
-OPERATORS = [name for name in dir(_C) if isinstance(getattr(_C, name), _C.Operator) and not name.startswith("_")]
+OPERATORS = [name for name in dir(_C) if isinstance(getattr(_C, name), _C.Operator)]
 
 
 @pytest.mark.parametrize("name", OPERATORS)

@@ -173,6 +173,22 @@ def test_pickle(dtype, shape):
     assert y.dtype == x.dtype and y.shape == x.shape and torch.equal(x, y) and y.tag == "kept"
 
 
+def test_pickled_views_share_one_storage():
+    x = torch.arange(1200.0).reshape(30, 40)
+    given = [x, x[1], x.t(), x[::2, 1:], x.view(torch.int32), torch.nn.Parameter(x), x.untyped_storage()]
+    data = pickle.dumps(given)
+    assert len(data) < 1.5 * x.nbytes
+    loaded = pickle.loads(data)
+    for a, b in zip(given[:-1], loaded):
+        assert (a.shape, a.stride(), a.storage_offset(), a.dtype) == (b.shape, b.stride(), b.storage_offset(), b.dtype)
+        assert torch.equal(a, b) and not b._is_view()
+    assert len({t.untyped_storage().data_ptr() for t in loaded[:-1]} | {loaded[-1].data_ptr()}) == 1
+    loaded[0].zero_()
+    assert not any(t.any() for t in loaded[:-1]) and x.any()
+    on_meta = pickle.loads(pickle.dumps(torch.empty_strided((2, 3), (1, 2), device="meta")))
+    assert on_meta.is_meta and on_meta.stride() == (1, 2)
+
+
 def test_pickle_keeps_class_and_requires_grad():
     x = torch.nn.Parameter(torch.ones(2))
     y = pickle.loads(pickle.dumps(x))

@@ -67,6 +67,9 @@ def _make_grads(outputs, grads, batched=False):
         grads = (None,) * len(outputs)
     elif isinstance(grads, torch.Tensor):
         grads = (grads,)
+    grads = tuple(grads)
+    if len(grads) < len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")
     made = []
     for i, (out, grad) in enumerate(zip(outputs, grads)):
         if grad is None:

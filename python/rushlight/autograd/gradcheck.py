@@ -5,6 +5,8 @@ from itertools import product
 
 import rushlight as torch
 
+from .function import Function
+
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 
@@ -156,14 +158,28 @@ def _check_zero_grads(func, inputs):
             raise GradcheckError("grad is incorrect size")
 
 
+class _Undefined(Function):
+    """Lets nothing of a gradient through, not even zeros."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return None
+
+
 def _check_undefined_grads(func, inputs):
-    """Outputs whose gradient is not defined must count as zero: backward runs from each output alone."""
+    """Outputs without a gradient must count as zero: all of them together, then each of several alone."""
     sources = [x for x in inputs if _differentiable(x)]
-    for i in range(len(_outputs(func, inputs))):
-        output = _outputs(func, inputs)[i]
-        zero = torch.zeros_like(output, requires_grad=False)
+    count = len(_outputs(func, inputs))
+    cases = [set(range(count))] + [{i} for i in range(count) if count > 1]
+    for undefined in cases if count else ():
+        outputs = [_Undefined.apply(o) if i in undefined else o for i, o in enumerate(_outputs(func, inputs))]
+        zeros = [torch.zeros_like(o, requires_grad=False) for o in outputs]
         try:
-            grads = torch.autograd.grad(output, sources, zero, allow_unused=True)
+            grads = torch.autograd.grad(outputs, sources, zeros, allow_unused=True)
         except RuntimeError as error:
             raise GradcheckError("Expected backward function to handle undefined output grads.") from error
         if any(g is not None and (g != 0).any() for g in grads):
