@@ -115,6 +115,7 @@ struct MulAdd {
     return hn::MulAdd(a, b, sum);
   }
 };
+#undef RUSH_PAIRS  // of the target before
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
 #define RUSH_PAIRS 1
 // Elements are pairs of bfloat16, neighbours in k, that travel as one float. Only where the CPU has AVX512_BF16.
