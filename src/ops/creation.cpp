@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/pointwise.h"
 #include "ops/common.h"
+#include "tensor/sizes.h"
 
 namespace rush {
 
@@ -113,6 +114,7 @@ Tensor make_window(int64_t length, bool periodic, OptDType dtype, const Place& p
   check(length >= 0, "requires non-negative window_length, got window_length=", length);
   const DType result = dtype.value_or(default_dtype());
   check(is_floating(result), "expects floating point dtypes, got: ", result);
+  count_elements({length});  // throws where no memory could hold them
   const int64_t whole = length + (periodic ? 1 : 0);
   return made_on_cpu({length}, result, place, requires_grad, [&](Tensor& t) {
     if (length <= 1) return void(in_place(fill, t, Tensor(1)));

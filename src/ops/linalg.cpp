@@ -301,7 +301,14 @@ where shapes or dtypes do not fit.)",
 OP_DEFINE(triangular){{
     .doc = R"(linalg.solve_triangular for matrices with the same batch dimensions.)",
     .infer =
-        [](const Tensor&, const Tensor& b, bool, bool, bool) {
+        [](const Tensor& a, const Tensor& b, bool, bool left, bool) {
+          check_square(a, "triangular");
+          check_matrix(b, "triangular");
+          check_inexact(a, "triangular");
+          check_same_dtype(a, b, "triangular");
+          check_equation(a, b, left, "triangular");
+          check(Ints(a.sizes()).slice(0, size_t(a.dim()) - 2) == Ints(b.sizes()).slice(0, size_t(b.dim()) - 2),
+                "triangular: A and B must have the same batch dimensions, got shapes ", a.sizes(), " and ", b.sizes());
           return Meta{b.sizes(), b.dtype()};
         },
     .kernel = {cpu::solve_triangular, on_host},

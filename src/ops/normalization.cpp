@@ -10,6 +10,7 @@
 #include "kernels/cuda/normalization.cuh"
 #include "kernels/cuda/tensors.h"
 #include "ops/reduce.h"
+#include "tensor/sizes.h"
 
 namespace rush {
 
@@ -537,8 +538,8 @@ OP_DEFINE(native_group_norm){{
     .composite =
         [](const Tensor& x, const Tensor& w, const Tensor& b, int64_t n, int64_t channels, int64_t size, int64_t group,
            double eps) {
-          check(x.numel() == n * channels * size, "input of shape ", x.sizes(), " does not have N * C * HxW = ", n,
-                " * ", channels, " * ", size, " elements");
+          check(x.numel() == count_elements({n, channels, size}), "input of shape ", x.sizes(),
+                " does not have N * C * HxW = ", n, " * ", channels, " * ", size, " elements");
           const auto [y, m, r] = group_norm_of(reshape(x, {n, channels, size}), group, w, b, eps);
           return three(reshape(y, x.sizes()), native_statistics(m, x, w), native_statistics(r, x, w));
         },

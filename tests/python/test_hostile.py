@@ -338,3 +338,17 @@ def test_any_arguments(name):
                 raise
             except Exception:  # noqa: BLE001 (which one is for other tests to say)
                 pass
+
+
+def test_a_triangular_solve_of_shapes_that_do_not_fit():
+    """Found under AddressSanitizer: the solver wrote beyond its operands."""
+    a, b = _C.ones(3, 3), _C.ones(2, 3, 2)
+    for wrong in (
+        (_C.ones(2, 3), _C.ones(3, 2)),
+        (a, _C.ones(4, 2)),
+        (a, b),
+        (a, _C.ones(3)),
+        (a, _C.ones(3, 2).double()),
+    ):
+        with pytest.raises(RuntimeError, match="triangular"):
+            _C._triangular(*wrong, False, True, False)

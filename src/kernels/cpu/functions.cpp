@@ -25,7 +25,7 @@ void round(Tensor& out, const Tensor& x) {
 void round(Tensor& out, const Tensor& x, int64_t decimals) {
   if (decimals == 0 || is_integral(x.dtype())) return round(out, x);
   for_compute(Floating{}, out.dtype(), [&]<class T>() {
-    apply<T>(f::RoundDecimals<T>{T(std::pow(10.0, double(std::abs(decimals)))), T(decimals < 0)}, out, x);
+    apply<T>(f::RoundDecimals<T>{T(std::pow(10.0, std::abs(double(decimals)))), T(decimals < 0)}, out, x);
   });
 }
 void frac(Tensor& out, const Tensor& x) { map<f::Frac, Floating>(out.dtype(), out, x); }
