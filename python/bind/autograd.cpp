@@ -723,9 +723,6 @@ PyMethodDef tensor_methods[] = {
      "register_post_accumulate_grad_hook(fn(leaf)): called after .grad was updated."},
     {}};
 
-}  // namespace
-
-namespace {
 /// The class of nodes of one name, made when first asked for: tools that draw graphs show it.
 PyTypeObject* node_type_of(const std::string& name) {
   static auto& types = *new std::map<std::string, PyTypeObject*>;

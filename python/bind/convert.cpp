@@ -2,6 +2,7 @@
 // array has to be made), DLPack.
 #include <cstring>
 
+#include "ops/fits.h"
 #include "python.h"
 #include "rushlight/autograd.h"
 #include "sequence.h"
@@ -260,9 +261,7 @@ void fill(PyObject* o, const Dims& sizes, size_t depth, T*& out) {
                       " at dim ", depth, " (got a number)");
     const Scalar s = number_from(o);
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-      constexpr int64_t most = std::numeric_limits<T>::max(), least = std::is_signed_v<T> ? -most - 1 : -most;
-      check(!s.is_int() || (s.to_int() >= least && s.to_int() <= most), "value cannot be converted to type ",
-            name_of(dtype_of<T>), " without overflow");
+      check(!s.is_int() || fits<T>(s), "value cannot be converted to type ", name_of(dtype_of<T>), " without overflow");
     }
     if constexpr (!std::is_same_v<T, std::complex<float>> && !std::is_same_v<T, std::complex<double>>)
       check<TypeError>(!s.is_complex(), "can't convert complex to ", name_of(dtype_of<T>));
@@ -580,6 +579,8 @@ PyMethodDef tensor_methods[] = {
     {}};
 
 }  // namespace
+
+Tensor array_elements(PyObject* o) { return is_array(o) ? from_buffer(o, false) : Tensor(); }
 
 PyBufferProcs tensor_buffer = {export_buffer, release_buffer};
 

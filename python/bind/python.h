@@ -128,6 +128,8 @@ PyObject* wrap(Tensor&& t);
 /// A new object of `type`, a subclass of Tensor, around a tensor that has none yet.
 PyObject* wrap_as(PyTypeObject* type, Tensor t);
 
+/// A NumPy array's elements over its own memory, to be read only; undefined for anything else (convert.cpp).
+Tensor array_elements(PyObject* o);
 /// x[key], and x[key] = value or del (indexing.cpp).
 PyObject* get_item(PyObject* self, PyObject* key);
 int set_item(PyObject* self, PyObject* key, PyObject* value);

@@ -436,12 +436,12 @@ PyObject* compare(PyObject* a, PyObject* b, int op) {
   constexpr const char* names[] = {"lt", "le", "eq", "ne", "gt", "ge"};
   static PyObject* found[6] = {};
   if (!found[op]) found[op] = find_callable(names[op]);
-  if ((op == Py_EQ || op == Py_NE) && std::string_view(Py_TYPE(b)->tp_name) == "numpy.ndarray") {
-    const Object module(PyImport_ImportModule("rushlight._C"));
-    const Object tensor(module ? PyObject_CallMethod(module.get(), "from_numpy", "(O)", b) : nullptr);
-    return tensor ? call_binary(found[op], a, tensor.get()) : nullptr;
-  }
-  return call_binary(found[op], a, b);
+  if ((op != Py_EQ && op != Py_NE) || is_tensor(b)) return call_binary(found[op], a, b);
+  return guarded([&]() -> PyObject* {
+    const Tensor array = array_elements(b);
+    const Object tensor(array.defined() ? need(wrap(array)) : nullptr);
+    return call_binary(found[op], a, tensor ? tensor.get() : b);
+  });
 }
 
 Scalar one_value(PyObject* self, const char* what) {

@@ -8,24 +8,31 @@
 
 namespace rush {
 
-/// Throws Error where a number on the CPU is out of a dtype's range: writing it would make another number of it. As in
-/// PyTorch a negative number may wrap around into an unsigned dtype, and infinities are fine for floats.
+/// Whether a real number is in the range of a real T. As in PyTorch a negative number may wrap around into an unsigned
+/// T, and infinities are fine for floats.
+template <class T>
+bool fits(const Scalar& number) {
+  if constexpr (std::is_same_v<T, int64_t>)
+    if (number.is_int()) return true;  // a double could not tell it from its neighbours
+  const double v = number.to_double();
+  if constexpr (std::is_integral_v<T>) {
+    const double end = std::ldexp(1.0, std::numeric_limits<T>::digits);
+    return v < end && (v > -end || (v == -end && std::is_signed_v<T>));
+  } else {
+    return !std::isfinite(v) || std::abs(v) <= double(std::numeric_limits<T>::max());
+  }
+}
+
+/// Throws Error where a number on the CPU is out of a dtype's range: writing it would make another number of it.
 inline void check_fits(const Tensor& number, DType dtype) {
   if (number.dtype() == dtype || !number.is_cpu() || number.numel() != 1) return;
+  if (is_complex(dtype) || dtype == kBool) return;
   const Scalar s = number.item();
-  bool fits = is_complex(dtype) || dtype == kBool || !s.is_complex() || s.to_complex().imag() == 0;
-  if (fits && !is_complex(dtype) && dtype != kBool && !(s.is_int() && dtype == kInt64)) {
-    const double v = s.to_double();
-    for_all(dtype, [&]<class T>() {
-      if constexpr (is_floating(dtype_of<T>)) {
-        fits = !std::isfinite(v) || std::abs(v) <= double(std::numeric_limits<T>::max());
-      } else if constexpr (std::is_integral_v<T>) {
-        const double end = std::ldexp(1.0, std::numeric_limits<T>::digits);
-        fits = v < end && (v > -end || (v == -end && std::is_signed_v<T>));
-      }
-    });
-  }
-  check(fits, "value cannot be converted to type ", name_of(dtype), " without overflow");
+  bool in_range = !s.is_complex() || s.to_complex().imag() == 0;
+  for_all(dtype, [&]<class T>() {
+    if constexpr (is_floating(dtype_of<T>) || std::is_integral_v<T>) in_range = in_range && fits<T>(s);
+  });
+  check(in_range, "value cannot be converted to type ", name_of(dtype), " without overflow");
 }
 
 }  // namespace rush

@@ -353,13 +353,7 @@ OP_DEFINE(view_as_real){{
     .composite =
         [](const Tensor& x) {
           check(x.is_complex(), "view_as_real is only supported for complex tensors");
-          Dims sizes = x.sizes(), strides = x.strides();
-          for (int64_t& s : strides) s *= 2;
-          sizes.push_back(2);
-          strides.push_back(1);
-          Tensor out = alias(x, std::move(sizes), std::move(strides), 2 * x.storage_offset());
-          out.impl()->dtype = real_of(x.dtype());
-          return out;
+          return real_view(x);
         },
     .vjp = [](const Tensor& g, const Tensor&, const Tensor&) { return Grads{view_as_complex(contiguous(g))}; },
     .view = true,

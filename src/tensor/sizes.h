@@ -25,6 +25,8 @@ int64_t extent(Ints sizes, Ints strides);
 
 /// A contiguous tensor's elements in another shape of as many: alias() with less to compute.
 Tensor alias_contiguous(const Tensor& t, const Dims& sizes);
+/// Complex elements as real pairs in a new last dimension of size 2, over the same memory; a real tensor as it is.
+Tensor real_view(const Tensor& t);
 
 /// For numbers that are multiplied and added as they come, such as windows, steps and borders: throws Error unless they
 /// fit into 32 bits.

@@ -207,6 +207,17 @@ Tensor alias_contiguous(const Tensor& t, const Dims& sizes) {
   return Tensor(std::move(impl));
 }
 
+Tensor real_view(const Tensor& t) {
+  if (!t.is_complex()) return t;
+  Dims sizes = t.sizes(), strides = t.strides();
+  for (int64_t& s : strides) s *= 2;
+  sizes.push_back(2);
+  strides.push_back(1);
+  Tensor parts = alias(t, std::move(sizes), std::move(strides), 2 * t.storage_offset());
+  parts.impl()->dtype = real_of(t.dtype());
+  return parts;
+}
+
 Tensor::Tensor(const Scalar& number) {
   const DType wide = number.is_float() ? kFloat64 : number.is_complex() ? kComplex128 : number.dtype();
   *this = allocate({{}, wide});

@@ -243,7 +243,7 @@ def test_numpy_memory_outlives_its_owner():
     assert x.sum().item() == 3000
 
 
-def test_numpy_functions_and_operators_give_tensors():
+def test_numpy_functions_and_operators_give_tensors(tmp_path):
     t, a = torch.arange(3.0), np.arange(3.0)
     for result in (t + a, t * a, t - a, np.add(t, a), np.add(a, t), np.maximum(t, a), t + np.array(3.0)):
         assert type(result) is torch.Tensor and result.dtype == torch.float64
@@ -251,6 +251,9 @@ def test_numpy_functions_and_operators_give_tensors():
     assert np.isnan(t).dtype == torch.uint8  # as in PyTorch
     assert (t == a).tolist() == (a == t).tolist() == [True, True, True]
     assert (t != a).tolist() == [False, False, False]
+    mapped = np.memmap(tmp_path / "numbers", dtype="f4", mode="w+", shape=3)
+    mapped[:] = [0, 1, 5]
+    assert (t == mapped).tolist() == [True, True, False]
     t += a
     assert type(t) is torch.Tensor and t.tolist() == [0, 2, 4]
     with pytest.raises(TypeError):

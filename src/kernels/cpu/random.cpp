@@ -9,6 +9,7 @@
 
 #include "kernels/cpu/pointwise.h"
 #include "rushlight/parallel.h"
+#include "tensor/sizes.h"
 
 namespace rush::cpu {
 
@@ -34,17 +35,6 @@ void in_memory_order(Tensor& out, Fill&& fill) {
   Tensor whole = allocate({sizes, out.dtype(), {}, {}});
   fill(whole);
   copy(sorted, whole);
-}
-
-Tensor real_view(const Tensor& t) {
-  if (!t.is_complex()) return t;
-  Dims sizes = t.sizes(), strides = t.strides();
-  for (int64_t& s : strides) s *= 2;
-  sizes.push_back(2);
-  strides.push_back(1);
-  Tensor parts = alias(t, std::move(sizes), std::move(strides), 2 * t.storage_offset());
-  parts.impl()->dtype = real_of(t.dtype());
-  return parts;
 }
 
 Tensor contiguous_as(const Tensor& x, DType dtype) {

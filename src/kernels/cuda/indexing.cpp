@@ -68,22 +68,6 @@ void for_write(DType dtype, Write how, F&& f) {
   for_all(dtype, f);
 }
 
-template <class F>
-void for_width(DType dtype, F&& f) {
-  switch (size_of(dtype)) {
-    case 1:
-      return f.template operator()<uint8_t>();
-    case 2:
-      return f.template operator()<uint16_t>();
-    case 4:
-      return f.template operator()<uint32_t>();
-    case 8:
-      return f.template operator()<uint64_t>();
-    default:
-      return f.template operator()<Sixteen>();
-  }
-}
-
 /// Strides of t along the dimensions of `index`.
 Along along(const Tensor& index, const Tensor& other, const Tensor& x, int64_t dim) {
   Dims own = x.strides();

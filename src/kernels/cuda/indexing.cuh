@@ -34,10 +34,6 @@ struct Selected {
   }
 };
 
-struct alignas(16) Sixteen {
-  uint64_t half[2];
-};
-
 /// W is any type of the elements' size.
 template <class W>
 struct IndexRead {

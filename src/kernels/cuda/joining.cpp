@@ -35,19 +35,7 @@ void flip(Tensor& out, const Tensor& x, const Dims& dims) {
     l.lanes[1].data += (x.sizes()[d] - 1) * x.strides()[d] * x.itemsize();
     l.lanes[1].strides[d] = -x.strides()[d];
   }
-  const auto go = [&]<class W>() { for_each(out.device(), out.numel(), Move<W>{l}); };
-  switch (x.itemsize()) {
-    case 1:
-      return go.template operator()<uint8_t>();
-    case 2:
-      return go.template operator()<uint16_t>();
-    case 4:
-      return go.template operator()<uint32_t>();
-    case 8:
-      return go.template operator()<uint64_t>();
-    default:
-      return go.template operator()<std::complex<double>>();
-  }
+  for_width(x.dtype(), [&]<class W>() { for_each(out.device(), out.numel(), Move<W>{l}); });
 }
 
 namespace {

@@ -9,6 +9,7 @@
 #include "kernels/cuda/kernels.h"
 #include "kernels/cuda/tensors.h"
 #include "rushlight/cuda.h"
+#include "tensor/sizes.h"
 
 namespace rush::cuda {
 
@@ -27,17 +28,6 @@ void draw(Tensor& out, Generator& generator, const D& distribution, uint64_t dra
   const auto s = start(generator, draws);
   for_each(out.device(), out.numel(),
            Draw<D>{array_of(out), axes_of(out.sizes(), out.strides()), s.seed, s.offset, distribution});
-}
-
-Tensor real_view(const Tensor& t) {
-  if (!t.is_complex()) return t;
-  Dims sizes = t.sizes(), strides = t.strides();
-  for (int64_t& s : strides) s *= 2;
-  sizes.push_back(2);
-  strides.push_back(1);
-  Tensor parts = alias(t, std::move(sizes), std::move(strides), 2 * t.storage_offset());
-  parts.impl()->dtype = real_of(t.dtype());
-  return parts;
 }
 
 /// f.operator()<T>() with double for float64 and float for the other floating dtypes.

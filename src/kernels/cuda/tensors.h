@@ -25,6 +25,17 @@ inline Axes axes_of(Ints sizes, Ints strides) {
   return axes;
 }
 
+/// for_bytes with types that kernels' sources can name.
+template <class F>
+void for_width(DType dtype, F&& f) {
+  for_bytes(dtype, [&]<class W>() {
+    if constexpr (sizeof(W) == 16)
+      f.template operator()<std::complex<double>>();
+    else
+      f.template operator()<W>();
+  });
+}
+
 /// An array and its type, as load and store want it.
 inline Array array_of(const Tensor& t) {
   return t.defined() ? Array{static_cast<char*>(t.data_ptr()), t.dtype()} : Array{nullptr, kBool};
