@@ -249,22 +249,39 @@ Errors: IndexError for a position outside its dimension, for indices that do not
     .across_devices = true,
 }};
 
+namespace {
+/// The mask of an index_put of one value at the places of one mask, broadcast to x; undefined for any other. Such a
+/// value may be of any dtype.
+Tensor mask_to_fill(const Tensor& x, Tensors indices, const Tensor& values, bool accumulate) {
+  if (accumulate || values.numel() != 1) return {};
+  int64_t before = 0;  // dimensions that no index names
+  while (size_t(before) < indices.size() && !indices[size_t(before)].defined()) ++before;
+  if (size_t(before) + 1 != indices.size() || indices[size_t(before)].dtype() != kBool) return {};
+  Tensor mask = indices[size_t(before)];
+  while (mask.dim() + before < x.dim()) mask = unsqueeze(mask, -1);
+  return mask;
+}
+}  // namespace
+
 OP_DEFINE(index_put){{
     .doc = R"(A copy of self with ``values``, broadcast, written to the positions that ``index`` would read.
 
 With ``accumulate`` they are added to what is there, also where a position occurs several times; else one of the values
-for a repeated position stays.
+for a repeated position stays. One value at the places of a single mask may be of any dtype.
 Errors: IndexError as ``index``; RuntimeError where values does not broadcast or has another dtype.)",
     .infer =
-        [](const Tensor& x, Tensors indices, const Tensor& values, bool) {
-          check(x.dtype() == values.dtype(), "Index put requires the source and destination dtypes match, got ",
-                scalar_name(x.dtype()), " for the destination and ", scalar_name(values.dtype()), " for the source.");
+        [](const Tensor& x, Tensors indices, const Tensor& values, bool accumulate) {
+          const bool fills = mask_to_fill(x, indices, values, accumulate).defined();
+          if (fills) check_fits(values, x.dtype());
+          check(fills || x.dtype() == values.dtype(),
+                "Index put requires the source and destination dtypes match, got ", scalar_name(x.dtype()),
+                " for the destination and ", scalar_name(values.dtype()), " for the source.");
           check(values.device() == x.device() || (values.is_cpu() && values.dim() == 0) || x.is_meta(),
                 "Expected all tensors to be on the same device, but found at least two devices, ", x.device(), " and ",
                 values.device(), "!");
           const Dims sizes = cpu::Selection(x, indices).sizes();
-          bool fits = values.sizes().size() <= sizes.size();
-          for (size_t i = 1; fits && i <= values.sizes().size(); ++i) {
+          bool fits = fills || values.sizes().size() <= sizes.size();
+          for (size_t i = 1; fits && !fills && i <= values.sizes().size(); ++i) {
             const int64_t have = values.sizes()[values.sizes().size() - i];
             fits = have == 1 || have == sizes[sizes.size() - i];
           }
@@ -273,8 +290,13 @@ Errors: IndexError as ``index``; RuntimeError where values does not broadcast or
           return like(x);
         },
     .kernel = {[](Tensor& out, const Tensor& x, Tensors indices, const Tensor& values, bool accumulate) {
+      Tensor same = values.dtype() == x.dtype() ? values : cast(values, x.dtype());
+      if (const Tensor mask = mask_to_fill(x, indices, values, accumulate); mask.defined()) {
+        same = reshape(same, {});
+        if (x.is_cpu()) return cpu::where(out, mask, same, x);  // no places need to be listed
+      }
       if (!out.is_same(x)) in_place(copy, out, x);
-      cpu::index_put(out, cpu::Selection(out, indices), values, accumulate ? Write::add : Write::assign);
+      cpu::index_put(out, cpu::Selection(out, indices), same, accumulate ? Write::add : Write::assign);
     }},
     .saves = "indices, values.shape",
     .vjp =
@@ -282,7 +304,11 @@ Errors: IndexError as ``index``; RuntimeError where values does not broadcast or
           Grads grads(2 + indices.size());
           if (needs_grad(0))
             grads[0] = accumulate ? g : index_put(g, indices, zeros(values.sizes(), g.dtype(), {}, g.device()));
-          if (needs_grad(1 + indices.size())) grads[1 + indices.size()] = index(g, indices);
+          if (needs_grad(1 + indices.size())) {
+            const Tensor written = index(g, indices);
+            grads[1 + indices.size()] =
+                values.dim() > written.dim() ? reshape(sum(written), values.sizes()) : written;  // one for a mask
+          }
           return grads;
         },
     .overwrites = true,

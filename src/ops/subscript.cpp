@@ -211,14 +211,6 @@ void set(const Tensor& x, std::span<const Index> indices, const Tensor& given) {
       in_place(copy, target, value);
     return;
   }
-  if (plan.tensors.size() == 1 && plan.tensors[0].dtype() == kBool && value.numel() == 1 &&
-      Ints(plan.tensors[0].sizes()) == Ints(target.sizes()).slice(0, plan.tensors[0].sizes().size())) {
-    Tensor mask = plan.tensors[0];  // one value at the places of a mask may be of any dtype
-    if (mask.is_cpu() && !target.is_cpu()) mask = to(mask, target.device());
-    while (mask.dim() < target.dim()) mask = unsqueeze(mask, -1);
-    in_place(masked_fill, target, mask, value.dim() ? view(value, {}) : value);
-    return;
-  }
   if (value.impl()->wrapped_number) {
     check_fits(value, target.dtype());
     value = cast(value, target.dtype());

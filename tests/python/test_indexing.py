@@ -176,6 +176,18 @@ def test_one_value_at_the_places_of_a_mask_may_have_any_dtype():
         x[torch.tensor([True, False, True])] = 1
     with pytest.raises(RuntimeError, match="dtypes match"):
         x[[0]] = torch.tensor(1.7)
+    x = torch.arange(6).view(2, 3)
+    x[:, torch.tensor([True, False, True])] = torch.tensor(1.7)
+    assert x.tolist() == [[1, 1, 1], [1, 4, 1]]
+    assert torch.arange(4).index_put_((torch.arange(4) > 1,), torch.tensor([[1.7]])).tolist() == [0, 1, 1, 1]
+    with pytest.raises(RuntimeError, match="dtypes match"):
+        x.index_put_((x > 1,), torch.tensor(1.7), accumulate=True)
+    y = torch.zeros(2, 3, requires_grad=True)
+    v = torch.tensor(2.0, dtype=torch.float64, requires_grad=True)
+    z = y * 1
+    z[torch.tensor([True, False])] = v
+    z.sum().backward()
+    assert v.grad.dtype == torch.float64 and v.grad == 3 and y.grad.tolist() == [[0, 0, 0], [1, 1, 1]]
 
 
 def test_only_tensors_and_numbers_are_assigned():
