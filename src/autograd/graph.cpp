@@ -235,9 +235,12 @@ void check_in_place(const Tensor& t) {
 }
 
 bool Tensor::requires_grad() const {
-  const AutogradMeta* meta = impl_->autograd.get();
-  if (meta && (meta->requires_grad || meta->grad_fn)) return true;
-  return impl_->base && is_differentiable(dtype()) && Tensor(impl_->base).requires_grad();
+  const auto recorded = [](const TensorImpl& impl) {
+    const AutogradMeta* meta = impl.autograd.get();
+    return meta && (meta->requires_grad || meta->grad_fn);
+  };
+  if (recorded(*impl_)) return true;
+  return impl_->base && recorded(*impl_->base) && is_differentiable(dtype());
 }
 
 Tensor& Tensor::requires_grad_(bool value) {

@@ -50,22 +50,24 @@ void track_view(const Tensor& view, const Tensor& of, ViewOrigin origin) {
   impl.view_version = view.version();
 }
 
-void run(const OpInfo& op, const Value* args, Results& out, ViewOrigin origin) {
-  op.run(op, args, out);
-  if (op.view) {
-    const Tensor& self = args[0].tensor();
-    for (size_t i = 0; i < out.count; ++i) track_view(out.tensors[i], self, origin);
-    for (const Tensor& t : out.list) track_view(t, self, origin);
-  }
+void track_views(const Value* args, const Results& out, ViewOrigin origin) {
+  const Tensor& self = args[0].tensor();
+  for (size_t i = 0; i < out.count; ++i) track_view(out.tensors[i], self, origin);
+  for (const Tensor& t : out.list) track_view(t, self, origin);
 }
-void run(const OpInfo& op, const Value* args, Results& out) { run(op, args, out, origin_of_views(op)); }
+
+void run(const OpInfo& op, const Value* args, Results& out) {
+  op.run(op, args, out);
+  if (op.view) track_views(args, out, origin_of_views(op));
+}
 
 /// Runs the operator unrecorded and puts one node over the whole of it.
 void record(const OpInfo& op, const Value* args, Results& out) {
   {
-    const ViewOrigin origin = origin_of_views(op);
+    const ViewOrigin origin = origin_of_views(op);  // before the guard
     NoGrad guard;
-    run(op, args, out, origin);
+    op.run(op, args, out);
+    if (op.view) track_views(args, out, origin);
   }
   Tensor* results = out.count ? out.tensors : out.list.data();
   const size_t n = out.count ? out.count : out.list.size();
