@@ -1,6 +1,7 @@
 // Activations and their gradients, elementwise.
 #include "kernels/cpu/pointwise.h"
 #include "kernels/cpu/tiles.h"
+#include "kernels/cpu/vector_tiles.h"
 #include "kernels/formulas.h"
 
 namespace rush::cpu {

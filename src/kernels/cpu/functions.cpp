@@ -3,6 +3,7 @@
 
 #include "kernels/cpu/pointwise.h"
 #include "kernels/cpu/tiles.h"
+#include "kernels/cpu/vector_tiles.h"
 #include "kernels/formulas.h"
 
 namespace rush::cpu {

@@ -1,4 +1,4 @@
-// Sums over a contiguous row that the compiler vectorises, for kernels that are compiled once for each instruction set.
+// Sums and maxima over a contiguous row, for kernels that are compiled once for each instruction set.
 #if defined(RUSH_LANES_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUSH_LANES_INL_H
 #undef RUSH_LANES_INL_H
@@ -8,11 +8,15 @@
 
 #include <hwy/highway.h>
 
+#include <limits>
+
 #include "kernels/math.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rush::cpu {
 namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int kSumLanes = 64, kSumSteps = 32;
 
@@ -38,20 +42,77 @@ RUSH_FN double lane_sum(int64_t n, const F& f) {
   return total;
 }
 
+/// f(d, i) for the elements i and following that a vector of the type d has.
+template <class T, class F>
+HWY_INLINE void for_vectors(int64_t n, const F& f) {
+  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, 1> single;
+  constexpr int64_t N = int64_t(hn::MaxLanes(d));
+  int64_t i = 0;
+  for (; i + N <= n; i += N) f(d, i);
+  for (; i < n; ++i) f(single, i);
+}
+
+/// lane_sum of f(d, i), which gives elements i and following as a vector of the type d: the same additions in the same
+/// order, for the loops where the compiler's vectors go through memory.
+template <class T, class F>
+HWY_INLINE double vector_sum(int64_t n, const F& f) {
+  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, 1> single;
+  constexpr int64_t N = int64_t(hn::MaxLanes(d)), count = kSumLanes / N;
+  HWY_ALIGN T lanes[HWY_LANES(T)];
+  double total = 0;
+  int64_t i = 0;
+  while (n - i >= kSumLanes) {
+    hn::Vec<decltype(d)> sums[count];
+    const int64_t steps = (n - i) / kSumLanes < kSumSteps ? (n - i) / kSumLanes : kSumSteps;
+#pragma GCC unroll 32
+    for (int64_t k = 0; k < count; ++k) sums[k] = f(d, i + k * N);
+    i += kSumLanes;
+    for (int64_t s = 1; s < steps; ++s, i += kSumLanes) {
+#pragma GCC unroll 32
+      for (int64_t k = 0; k < count; ++k) sums[k] = hn::Add(sums[k], f(d, i + k * N));
+    }
+#pragma GCC unroll 8
+    for (int64_t half = count / 2; half > 0; half /= 2) {
+#pragma GCC unroll 32
+      for (int64_t k = 0; k < half; ++k) sums[k] = hn::Add(sums[k], sums[k + half]);
+    }
+    hn::Store(sums[0], d, lanes);
+    for (int64_t half = N / 2; half > 0; half /= 2)
+      for (int64_t l = 0; l < half; ++l) lanes[l] += lanes[l + half];
+    total += double(lanes[0]);
+  }
+  for (; i + N <= n; i += N) {
+    hn::Store(f(d, i), d, lanes);
+    for (int64_t l = 0; l < N; ++l) total += double(lanes[l]);
+  }
+  for (; i < n; ++i) total += double(hn::GetLane(f(single, i)));
+  return total;
+}
+
 /// The largest element, NaN if there is one.
 template <class T>
-RUSH_FN T lane_max(const T* x, int64_t n) {
+HWY_INLINE T lane_max(const T* x, int64_t n) {
+  const hn::ScalableTag<T> d;
+  constexpr int64_t N = int64_t(hn::MaxLanes(d)), count = 4;
   T best = x[0];
   int64_t i = 0;
-  if (n >= kSumLanes) {
-    T lanes[kSumLanes];
-    for (int l = 0; l < kSumLanes; ++l) lanes[l] = x[l];
-    for (i = kSumLanes; i + kSumLanes <= n; i += kSumLanes)
-      for (int l = 0; l < kSumLanes; ++l) {
-        const T v = x[i + l];
-        lanes[l] = (v > lanes[l]) | (v != v) ? v : lanes[l];
+  if (n >= count * N) {
+    hn::Vec<decltype(d)> tops[count];
+#pragma GCC unroll 4
+    for (int64_t k = 0; k < count; ++k) tops[k] = hn::LoadU(d, x + k * N);
+    auto nan = hn::IsNaN(tops[0]);
+    for (; i + count * N <= n; i += count * N) {
+#pragma GCC unroll 4
+      for (int64_t k = 0; k < count; ++k) {
+        const auto v = hn::LoadU(d, x + i + k * N);
+        nan = hn::Or(nan, hn::IsNaN(v));
+        tops[k] = hn::Max(tops[k], v);
       }
-    for (int l = 0; l < kSumLanes; ++l) best = (lanes[l] > best) | (lanes[l] != lanes[l]) ? lanes[l] : best;
+    }
+    if (!hn::AllFalse(d, nan)) return std::numeric_limits<T>::quiet_NaN();
+    best = hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(tops[0], tops[1]), hn::Max(tops[2], tops[3]))));
   }
   for (; i < n; ++i) best = (x[i] > best) | (x[i] != x[i]) ? x[i] : best;
   return best;

@@ -47,8 +47,6 @@ namespace rush::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 namespace m = formula;
-#define RUSH_INLINE_LAMBDA __attribute__((always_inline))
-
 template <class T>
 struct Moments {
   T mean, rstd;
@@ -56,11 +54,17 @@ struct Moments {
 template <class T>
 Moments<T> moments(const T* x, int64_t n, double eps, bool rms) {
   if (rms) {
-    const double square = lane_sum<T>(n, [&](int64_t i) RUSH_INLINE_LAMBDA { return x[i] * x[i]; });
+    const double square = vector_sum<T>(n, [&](auto d, int64_t i) HWY_ATTR {
+      const auto v = hn::LoadU(d, x + i);
+      return hn::Mul(v, v);
+    });
     return {T(0), T(1 / m::sqrt(square / double(n) + eps))};
   }
-  const T mean = T(lane_sum<T>(n, [&](int64_t i) RUSH_INLINE_LAMBDA { return x[i]; }) / double(n));
-  const double spread = lane_sum<T>(n, [&](int64_t i) RUSH_INLINE_LAMBDA { return (x[i] - mean) * (x[i] - mean); });
+  const T mean = T(vector_sum<T>(n, [&](auto d, int64_t i) HWY_ATTR { return hn::LoadU(d, x + i); }) / double(n));
+  const double spread = vector_sum<T>(n, [&](auto d, int64_t i) HWY_ATTR {
+    const auto v = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, mean));
+    return hn::Mul(v, v);
+  });
   return {mean, T(1 / m::sqrt(spread / double(n) + eps))};
 }
 
@@ -106,11 +110,20 @@ void layer_norm_grads(const RowGrads& p) {
           }
         if (!p.dx) continue;
         T* HWY_RESTRICT out = static_cast<T*>(p.dx) + r * p.n;
-        const auto h = [&](int64_t i) RUSH_INLINE_LAMBDA { return w ? g[i] * w[i] : g[i]; };
-        const double dot = lane_sum<T>(p.n, [&](int64_t i) RUSH_INLINE_LAMBDA { return h(i) * (in[i] - mean); });
-        const T a = means ? T(lane_sum<T>(p.n, h) / double(p.n)) : T(0);
+        const auto h = [&](auto d, int64_t i) HWY_ATTR {
+          const auto v = hn::LoadU(d, g + i);
+          return w ? hn::Mul(v, hn::LoadU(d, w + i)) : v;
+        };
+        const double dot = vector_sum<T>(p.n, [&](auto d, int64_t i) HWY_ATTR {
+          return hn::Mul(h(d, i), hn::Sub(hn::LoadU(d, in + i), hn::Set(d, mean)));
+        });
+        const T a = means ? T(vector_sum<T>(p.n, h) / double(p.n)) : T(0);
         const T b = T(dot / double(p.n)) * rstd * rstd;
-        for (int64_t i = 0; i < p.n; ++i) out[i] = rstd * (h(i) - a - (in[i] - mean) * b);
+        for_vectors<T>(p.n, [&](auto d, int64_t i) HWY_ATTR {
+          const auto centred = hn::Sub(hn::LoadU(d, in + i), hn::Set(d, mean));
+          const auto rest = hn::NegMulAdd(centred, hn::Set(d, b), hn::Sub(h(d, i), hn::Set(d, a)));
+          hn::StoreU(hn::Mul(hn::Set(d, rstd), rest), d, out + i);
+        });
       }
     }
   });
@@ -215,8 +228,10 @@ void sums(const Channels& p) {
         for (int64_t n = 0; n < p.batch; ++n) {
           const int64_t at = (n * p.channels + c) * p.size;
           const T *HWY_RESTRICT g = grad + at, *HWY_RESTRICT from = x + at;
-          s += lane_sum<T>(p.size, [&](int64_t i) RUSH_INLINE_LAMBDA { return g[i]; });
-          d += lane_sum<T>(p.size, [&](int64_t i) RUSH_INLINE_LAMBDA { return g[i] * (from[i] - shift); });
+          s += vector_sum<T>(p.size, [&](auto v, int64_t i) HWY_ATTR { return hn::LoadU(v, g + i); });
+          d += vector_sum<T>(p.size, [&](auto v, int64_t i) HWY_ATTR {
+            return hn::Mul(hn::LoadU(v, g + i), hn::Sub(hn::LoadU(v, from + i), hn::Set(v, shift)));
+          });
         }
         sum[c] = s;
         dot[c] = d;

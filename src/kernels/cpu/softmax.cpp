@@ -11,6 +11,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/softmax.cpp"
 #include <hwy/foreach_target.h>
 //
+#include "kernels/cpu/exp-inl.h"
 #include "kernels/cpu/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -20,32 +21,36 @@ namespace {
 namespace m = formula;
 constexpr int64_t kColumns = 128;
 
-/// e^x for x <= 0 to 1 ulp; 0 below -87, where it is no normal number any more.
-RUSH_FN float exp_falling(float x) {
-  const float y = x < -87 ? -87 : x;
-  const float n = (y * float(m::kLog2E) + m::kShortShift) - m::kShortShift;
-  const float r = m::fma(-n, -0x1.05c610p-29f, m::fma(-n, 0x1.62e430p-1f, y));
-  const float q = m::poly(r, 0x1.0000000cp-1f, 0x1.5555555ap-3f, 0x1.5554e8e8p-5f, 0x1.1110e0e6p-7f, 0x1.6d434d32p-10f,
-                          0x1.a12515dap-13f);
-  return x < -87 ? 0 : (1 + (r + r * r * q)) * m::pow2(n);
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V exp_of(D d, V x) {
+  if constexpr (std::is_same_v<hn::TFromD<D>, float>) {
+    return exp_falling(d, x);
+  } else {
+    HWY_ALIGN double lanes[HWY_LANES(double)];
+    hn::Store(x, d, lanes);
+    for (size_t l = 0; l < hn::MaxLanes(d); ++l) lanes[l] = m::exp(lanes[l]);
+    return hn::Load(d, lanes);
+  }
 }
-RUSH_FN double exp_falling(double x) { return m::exp(x); }
+
+/// The sum of e^(x - shift), of which f(d, i, v) gets each vector.
+template <class T, class F>
+HWY_INLINE double sum_of_exp(const T* x, T shift, int64_t n, const F& f) {
+  return vector_sum<T>(n, [&](auto d, int64_t i) HWY_ATTR {
+    const auto e = exp_of(d, hn::Sub(hn::LoadU(d, x + i), hn::Set(d, shift)));
+    f(d, i, e);
+    return e;
+  });
+}
 
 template <class T, bool kLog>
 void forward_row(T* HWY_RESTRICT out, const T* HWY_RESTRICT x, int64_t n) {
   const T shift = lane_max(x, n);
   if constexpr (kLog) {
-    const double sum = lane_sum<T>(
-        n, [&](int64_t i) __attribute__((always_inline)) { return exp_falling(x[i] - shift); });
-    const T log_sum = T(m::log(sum));
+    const T log_sum = T(m::log(sum_of_exp(x, shift, n, [](auto, int64_t, auto) HWY_ATTR {})));
     for (int64_t i = 0; i < n; ++i) out[i] = (x[i] - shift) - log_sum;
   } else {
-    const double sum = lane_sum<T>(
-        n, [&](int64_t i) __attribute__((always_inline)) {
-          const T e = exp_falling(x[i] - shift);
-          out[i] = e;
-          return e;
-        });
+    const double sum = sum_of_exp(x, shift, n, [&](auto d, int64_t i, auto e) HWY_ATTR { hn::StoreU(e, d, out + i); });
     const T scale = T(1 / sum);
     for (int64_t i = 0; i < n; ++i) out[i] *= scale;
   }
@@ -64,11 +69,11 @@ void forward_columns(T* out, const T* x, int64_t n, int64_t stride, int64_t cols
   for (int64_t i = 0; i < n; ++i) {
     const T* HWY_RESTRICT q = x + i * stride;
     T* HWY_RESTRICT y = out + i * stride;
-    for (int64_t c = 0; c < cols; ++c) {
-      const T e = exp_falling(q[c] - top[c]);
-      if constexpr (!kLog) y[c] = e;
-      sum[c] += e;
-    }
+    for_vectors<T>(cols, [&](auto d, int64_t c) HWY_ATTR {
+      const auto e = exp_of(d, hn::Sub(hn::LoadU(d, q + c), hn::LoadU(d, top + c)));
+      if constexpr (!kLog) hn::StoreU(e, d, y + c);
+      hn::StoreU(hn::Add(hn::LoadU(d, sum + c), e), d, sum + c);
+    });
   }
   for (int64_t c = 0; c < cols; ++c) sum[c] = kLog ? m::log(sum[c]) : 1 / sum[c];
   for (int64_t i = 0; i < n; ++i) {
@@ -80,9 +85,14 @@ void forward_columns(T* out, const T* x, int64_t n, int64_t stride, int64_t cols
 
 template <class T, bool kLog>
 void backward_row(T* HWY_RESTRICT out, const T* HWY_RESTRICT g, const T* HWY_RESTRICT y, int64_t n) {
-  const T sum = T(lane_sum<T>(
-      n, [&](int64_t i) __attribute__((always_inline)) { return kLog ? g[i] : g[i] * y[i]; }));
-  for (int64_t i = 0; i < n; ++i) out[i] = kLog ? g[i] - m::exp(y[i]) * sum : (g[i] - sum) * y[i];
+  const T sum = T(vector_sum<T>(n, [&](auto d, int64_t i) HWY_ATTR {
+    const auto v = hn::LoadU(d, g + i);
+    return kLog ? v : hn::Mul(v, hn::LoadU(d, y + i));
+  }));
+  for_vectors<T>(n, [&](auto d, int64_t i) HWY_ATTR {
+    const auto v = hn::LoadU(d, g + i), r = hn::LoadU(d, y + i), s = hn::Set(d, sum);
+    hn::StoreU(kLog ? hn::NegMulAdd(exp_of(d, r), s, v) : hn::Mul(hn::Sub(v, s), r), d, out + i);
+  });
 }
 
 template <class T, bool kLog>
@@ -93,7 +103,10 @@ void backward_columns(T* out, const T* g, const T* y, int64_t n, int64_t stride,
   for (int64_t i = 0; i < n; ++i) {
     const T *HWY_RESTRICT q = g + i * stride, *HWY_RESTRICT r = y + i * stride;
     T* HWY_RESTRICT to = out + i * stride;
-    for (int64_t c = 0; c < cols; ++c) to[c] = kLog ? q[c] - m::exp(r[c]) * sum[c] : (q[c] - sum[c]) * r[c];
+    for_vectors<T>(cols, [&](auto d, int64_t c) HWY_ATTR {
+      const auto v = hn::LoadU(d, q + c), y = hn::LoadU(d, r + c), s = hn::LoadU(d, sum + c);
+      hn::StoreU(kLog ? hn::NegMulAdd(exp_of(d, y), s, v) : hn::Mul(hn::Sub(v, s), y), d, to + c);
+    });
   }
 }
 

@@ -93,6 +93,11 @@ RUSH_FN void tile_loop_two(const F f, int64_t n, First* first, Second* second, c
 
 using cuda::is_pair;
 
+/// A loop for the formula that is written with vectors (vector_tiles.h) and chooses its instruction set itself, or
+/// null.
+template <class F, class... In>
+inline constexpr std::nullptr_t kVectorTile = nullptr;
+
 template <class F, class... In>
 struct Tile {
   using Result = std::remove_cvref_t<std::invoke_result_t<const F&, In...>>;
@@ -147,6 +152,8 @@ struct Tile {
     if constexpr (requires { F::kGrain; }) grain = F::kGrain;  // a slow formula may say less
     TileKernel k{{baseline<-1>, avx2<-1>, avx512<-1>}, {}, 1, sizeof...(In), {}, grain,
                  cuda::pointwise_kernel<F, In...>()};
+    if constexpr (!std::is_null_pointer_v<std::remove_cv_t<decltype(kVectorTile<F, In...>)>>)
+      k.run[0] = k.run[1] = k.run[2] = kVectorTile<F, In...>;
     if constexpr (sizeof...(In) == 2 && !is_pair<Result>) {
       k.with_number[0][0] = baseline<0>, k.with_number[0][1] = avx2<0>, k.with_number[0][2] = avx512<0>;
       k.with_number[1][0] = baseline<1>, k.with_number[1][1] = avx2<1>, k.with_number[1][2] = avx512<1>;
