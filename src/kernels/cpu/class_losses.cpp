@@ -15,7 +15,8 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/class_losses.cpp"
 #include <hwy/foreach_target.h>
 //
-#include <hwy/highway.h>
+#include "kernels/cpu/exp-inl.h"
+#include "kernels/cpu/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rush::cpu {
@@ -43,18 +44,27 @@ void row(const ClassLosses& job, int64_t n) {
   using W = Wide<T>;
   const int64_t classes = job.classes;
   const T* x = static_cast<const T*>(job.input) + n * classes;
-  W highs[kLanes], sums[kLanes] = {};
-  std::fill_n(highs, kLanes, kLowest<T>);
-  int64_t c = 0;
-  for (; c + kLanes <= classes; c += kLanes)
-    for (int64_t k = 0; k < kLanes; ++k) highs[k] = W(x[c + k]) > highs[k] ? W(x[c + k]) : highs[k];
-  for (; c < classes; ++c) highs[0] = std::max(highs[0], W(x[c]));
-  const W high = *std::max_element(highs, highs + kLanes), shift = high == kLowest<T> ? W(0) : high;
-  for (c = 0; c + kLanes <= classes; c += kLanes)
-    for (int64_t k = 0; k < kLanes; ++k) sums[k] += formula::exp(W(x[c + k]) - shift);
-  for (; c < classes; ++c) sums[0] += formula::exp(W(x[c]) - shift);
-  W sum = 0;
-  for (W part : sums) sum += part;
+  W shift, sum = 0;
+  if constexpr (std::is_same_v<T, float>) {
+    const float high = lane_max(x, classes);
+    shift = high == kLowest<T> ? 0.0f : high;
+    sum = float(vector_sum<float>(classes, [&](auto d, int64_t i) HWY_ATTR {
+      return exp_falling(d, hn::Sub(hn::LoadU(d, x + i), hn::Set(d, shift)));
+    }));
+  } else {
+    W highs[kLanes], sums[kLanes] = {};
+    std::fill_n(highs, kLanes, kLowest<T>);
+    int64_t c = 0;
+    for (; c + kLanes <= classes; c += kLanes)
+      for (int64_t k = 0; k < kLanes; ++k) highs[k] = W(x[c + k]) > highs[k] ? W(x[c + k]) : highs[k];
+    for (; c < classes; ++c) highs[0] = std::max(highs[0], W(x[c]));
+    const W high = *std::max_element(highs, highs + kLanes);
+    shift = high == kLowest<T> ? W(0) : high;
+    for (c = 0; c + kLanes <= classes; c += kLanes)
+      for (int64_t k = 0; k < kLanes; ++k) sums[k] += formula::exp(W(x[c + k]) - shift);
+    for (; c < classes; ++c) sums[0] += formula::exp(W(x[c]) - shift);
+    for (W part : sums) sum += part;
+  }
   finish<T>(job, n, shift, sum, job.target[n] == job.ignore_index ? W(0) : W(x[job.target[n]]));
 }
 
@@ -96,7 +106,13 @@ void row_backward(const ClassLosses& job, int64_t n) {
   const W log_total = W(static_cast<const T*>(job.log_sum)[n]);
   const T* x = static_cast<const T*>(job.input) + n * job.classes;
   T* out = static_cast<T*>(job.out) + n * job.classes;
-  for (int64_t c = 0; c < job.classes; ++c) out[c] = T(factor * formula::exp(W(x[c]) - log_total));
+  if constexpr (std::is_same_v<T, float>)
+    for_vectors<float>(job.classes, [&](auto d, int64_t c) HWY_ATTR {
+      const auto e = exp_falling(d, hn::Sub(hn::LoadU(d, x + c), hn::Set(d, log_total)));
+      hn::StoreU(hn::Mul(hn::Set(d, factor), e), d, out + c);
+    });
+  else
+    for (int64_t c = 0; c < job.classes; ++c) out[c] = T(factor * formula::exp(W(x[c]) - log_total));
   const int64_t chosen = job.target[n];
   if (chosen != job.ignore_index) out[chosen] = T(factor * formula::exp(W(x[chosen]) - log_total) - own);
 }

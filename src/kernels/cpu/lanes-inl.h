@@ -8,8 +8,6 @@
 
 #include <hwy/highway.h>
 
-#include <limits>
-
 #include "kernels/math.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -46,11 +44,24 @@ RUSH_FN double lane_sum(int64_t n, const F& f) {
 template <class T, class F>
 HWY_INLINE void for_vectors(int64_t n, const F& f) {
   const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, 4> few;
   const hn::CappedTag<T, 1> single;
-  constexpr int64_t N = int64_t(hn::MaxLanes(d));
+  constexpr int64_t N = int64_t(hn::MaxLanes(d)), M = int64_t(hn::MaxLanes(few));
   int64_t i = 0;
   for (; i + N <= n; i += N) f(d, i);
+  for (; i + M <= n; i += M) f(few, i);
   for (; i < n; ++i) f(single, i);
+}
+
+/// The sum of a vector's lanes: of its halves, of the halves of those, and so on.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE hn::TFromD<D> fold_halves(D d, V v) {
+  if constexpr (sizeof(hn::TFromD<D>) * hn::MaxLanes(d) > 16) {
+    const hn::Half<D> half;
+    return fold_halves(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+  } else {
+    return hn::GetLane(hn::SumOfLanes(d, v));
+  }
 }
 
 /// lane_sum of f(d, i), which gives elements i and following as a vector of the type d: the same additions in the same
@@ -78,10 +89,7 @@ HWY_INLINE double vector_sum(int64_t n, const F& f) {
 #pragma GCC unroll 32
       for (int64_t k = 0; k < half; ++k) sums[k] = hn::Add(sums[k], sums[k + half]);
     }
-    hn::Store(sums[0], d, lanes);
-    for (int64_t half = N / 2; half > 0; half /= 2)
-      for (int64_t l = 0; l < half; ++l) lanes[l] += lanes[l + half];
-    total += double(lanes[0]);
+    total += double(fold_halves(d, sums[0]));
   }
   for (; i + N <= n; i += N) {
     hn::Store(f(d, i), d, lanes);
@@ -91,7 +99,7 @@ HWY_INLINE double vector_sum(int64_t n, const F& f) {
   return total;
 }
 
-/// The largest element, NaN if there is one.
+/// The largest element; where one is NaN, which a sum of exponentials then finds, it may be any.
 template <class T>
 HWY_INLINE T lane_max(const T* x, int64_t n) {
   const hn::ScalableTag<T> d;
@@ -102,16 +110,12 @@ HWY_INLINE T lane_max(const T* x, int64_t n) {
     hn::Vec<decltype(d)> tops[count];
 #pragma GCC unroll 4
     for (int64_t k = 0; k < count; ++k) tops[k] = hn::LoadU(d, x + k * N);
-    auto nan = hn::IsNaN(tops[0]);
     for (; i + count * N <= n; i += count * N) {
 #pragma GCC unroll 4
       for (int64_t k = 0; k < count; ++k) {
-        const auto v = hn::LoadU(d, x + i + k * N);
-        nan = hn::Or(nan, hn::IsNaN(v));
-        tops[k] = hn::Max(tops[k], v);
+        tops[k] = hn::Max(tops[k], hn::LoadU(d, x + i + k * N));
       }
     }
-    if (!hn::AllFalse(d, nan)) return std::numeric_limits<T>::quiet_NaN();
     best = hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(tops[0], tops[1]), hn::Max(tops[2], tops[3]))));
   }
   for (; i < n; ++i) best = (x[i] > best) | (x[i] != x[i]) ? x[i] : best;

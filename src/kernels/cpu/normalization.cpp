@@ -78,12 +78,11 @@ void layer_norm_rows(const Rows& p) {
       const auto [mean, rstd] = moments(in, p.n, p.eps, p.rms);
       if (p.mean) static_cast<T*>(p.mean)[r] = mean;
       static_cast<T*>(p.rstd)[r] = rstd;
-      if (w && b)
-        for (int64_t i = 0; i < p.n; ++i) out[i] = (in[i] - mean) * rstd * w[i] + b[i];
-      else if (w)
-        for (int64_t i = 0; i < p.n; ++i) out[i] = (in[i] - mean) * rstd * w[i];
-      else
-        for (int64_t i = 0; i < p.n; ++i) out[i] = (in[i] - mean) * rstd + (b ? b[i] : T(0));
+      for_vectors<T>(p.n, [&](auto d, int64_t i) HWY_ATTR {
+        const auto v = hn::Mul(hn::Sub(hn::LoadU(d, in + i), hn::Set(d, mean)), hn::Set(d, rstd));
+        const auto shift = b ? hn::LoadU(d, b + i) : hn::Zero(d);
+        hn::StoreU(w ? hn::MulAdd(v, hn::LoadU(d, w + i), shift) : hn::Add(v, shift), d, out + i);
+      });
     }
   });
 }

@@ -52,7 +52,8 @@ void forward_row(T* HWY_RESTRICT out, const T* HWY_RESTRICT x, int64_t n) {
   } else {
     const double sum = sum_of_exp(x, shift, n, [&](auto d, int64_t i, auto e) HWY_ATTR { hn::StoreU(e, d, out + i); });
     const T scale = T(1 / sum);
-    for (int64_t i = 0; i < n; ++i) out[i] *= scale;
+    for_vectors<T>(n, [&](auto d, int64_t i)
+                          HWY_ATTR { hn::StoreU(hn::Mul(hn::LoadU(d, out + i), hn::Set(d, scale)), d, out + i); });
   }
 }
 
