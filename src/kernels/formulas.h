@@ -749,13 +749,22 @@ struct NanToNum {
     }
   }
 };
+/// log(x / (1 - x)): near 1/2, where that is near log 1, the quotient needs more digits than x has.
+RUSH_FN double logit(double x) {
+  const Dd odds = Dd{x, 0} / two_sum(1, -x);
+  return log_domain(odds.hi, log_dd(odds).hi);
+}
+RUSH_FN float logit(float x) {
+  const double odds = x / (1 - double(x));
+  return float(log_domain(odds, log_short(odds)));
+}
 template <class T>
 struct Logit {
   T eps;  // negative: not clamped
   RUSH_FN T operator()(T x) const {
     const T low = eps, high = 1 - eps;
     const T y = eps < 0 ? x : (x < low ? low : (x > high ? high : x));
-    return log(y / (1 - y));
+    return logit(y);
   }
 };
 /// The mantissa in [0.5, 1) and the exponent.

@@ -73,14 +73,19 @@ inline double polygamma(int64_t n, double x) {
 
 // ---- Bessel functions
 
-/// I_nu(x) e^-x for nu = 0 or 1 and x >= 0: the power series DLMF 10.25.2, the expansion 10.40.1 from 30 on.
-inline double scaled_i(int nu, double x) {
-  if (x < 30) {
-    const double quarter = 0.25 * x * x;
-    double term = nu == 0 ? 1 : 0.5 * x, sum = term;
-    for (int k = 1; term > 1e-18 * sum; ++k) sum += term *= quarter / (double(k) * (k + nu));
-    return sum * std::exp(-x);
+/// I_nu(x) for nu = 0 or 1 and 0 <= x < 30: the power series DLMF 10.25.2, each of whose terms carries the errors of
+/// those before.
+inline Dd series_i(int nu, double x) {
+  const Dd quarter = two_prod(0.5 * x, 0.5 * x);
+  Dd term{nu == 0 ? 1 : 0.5 * x, 0}, sum = term;
+  for (int k = 1; term.hi > 1e-18 * sum.hi; ++k) {
+    term = term * quarter / Dd{double(k) * (k + nu), 0};
+    sum = sum + term;
   }
+  return sum;
+}
+/// I_nu(x) e^-x for x >= 30: the expansion DLMF 10.40.1.
+inline double scaled_i(int nu, double x) {
   if (x == kInf) return 0;
   double term = 1, sum = 1;
   for (int k = 1; k < 60; ++k) {
@@ -90,17 +95,19 @@ inline double scaled_i(int nu, double x) {
   }
   return sum / std::sqrt(2 * kPi * x);
 }
-inline double i0e(double x) { return scaled_i(0, std::abs(x)); }
-inline double i1e(double x) { return std::copysign(scaled_i(1, std::abs(x)), x); }
-/// e^x in two halves, so that a result that is representable does not overflow on the way.
-inline double i0(double x) {
-  const double a = std::abs(x), e = std::exp(0.5 * a);
-  return i0e(x) * e * e;  // NaN at infinity, as PyTorch has it
+inline double exponential_i(int nu, double x) {
+  return x < 30 ? (series_i(nu, x) * exp_dd({-x, 0})).hi : (is_nan(x) ? x : scaled_i(nu, x));
 }
-inline double i1(double x) {
-  const double a = std::abs(x), e = std::exp(0.5 * a);
-  return i1e(x) * e * e;
+/// From 30 on e^x in two halves, so that a result that is representable does not overflow on the way.
+inline double plain_i(int nu, double x) {
+  if (x < 30) return series_i(nu, x).hi;
+  const double e = std::exp(0.5 * x);
+  return scaled_i(nu, x) * e * e;  // NaN at infinity, as PyTorch has it
 }
+inline double i0e(double x) { return exponential_i(0, std::abs(x)); }
+inline double i1e(double x) { return std::copysign(exponential_i(1, std::abs(x)), x); }
+inline double i0(double x) { return plain_i(0, std::abs(x)); }
+inline double i1(double x) { return std::copysign(plain_i(1, std::abs(x)), x); }
 
 /// K_nu(x) e^x: the integral DLMF 10.32.9 by the trapezoidal rule, which converges exponentially.
 inline double scaled_k(double nu, double x) {
@@ -154,8 +161,10 @@ inline double airy_ai(double x) {
     }
     return (at_zero * f_sum + -(slope * g_sum)).hi;
   }
-  const double a = std::abs(x), root = std::sqrt(a), arc = 2.0 / 3 * a * root;
-  if (x > 0) return arc > 745 ? 0 : std::sqrt(a / 3) / kPi * scaled_k(1.0 / 3, arc) * std::exp(-arc);
+  const double a = std::abs(x), root = std::sqrt(a);
+  const Dd exact_arc = sqrt(Dd{a, 0}) * a * Dd{2.0 / 3, 0x1.5555555555555p-55};  // 2/3 x^(3/2)
+  const double arc = exact_arc.hi;
+  if (x > 0) return arc > 745 ? 0 : std::sqrt(a / 3) / kPi * scaled_k(1.0 / 3, arc) * exp_of(-exact_arc);
   // u_k / arc^k of DLMF 9.7.2, the even ones for the cosine and the odd ones for the sine.
   double u = 1, even = 1, odd = 0;
   for (int k = 1; k < 14; ++k) {
@@ -172,6 +181,10 @@ inline double airy_ai(double x) {
 /// e^(x^2) erfc(x).
 inline double erfcx(double x) {
   if (is_nan(x)) return x;
+  if (std::abs(x) < 0.5) {
+    const double square = x * x;
+    return (exp_dd(two_prod(x, x)) * (two_sum(1, -x) + -(x * erf_small(square)))).hi;
+  }
   if (x >= 0) return x == kInf ? 0 : erfcx_positive(x).hi;
   return x < -27 ? kInf : (exp_dd(two_prod(x, x)) * Dd{2, 0} + -erfcx_positive(-x)).hi;
 }
@@ -205,7 +218,17 @@ inline double erfinv(double x) {
   }
   return y;
 }
-inline double ndtr(double x) { return 0.5 * erfc(-x * kSqrtHalf); }
+/// x / sqrt 2.
+inline Dd over_root(double x) {
+  const Dd t = two_prod(x, kSqrtHalf);
+  return {t.hi, t.lo + x * -0x1.bdd3413b26456p-55};
+}
+/// The tail falls by e^-2 t dt where its argument grows by dt, so what t = x / sqrt 2 was rounded by counts.
+inline double ndtr(double x) {
+  if (!(std::abs(x) < 40)) return is_nan(x) ? x : (x > 0 ? 1 : 0);
+  const Dd t = over_root(-x);
+  return 0.5 * (erfc(t.hi) - t.lo * 1.12837916709551257390 * std::exp(-t.hi * t.hi));  // 2 / sqrt(pi)
+}
 inline double ndtri(double p) {
   if (!(p > 0 && p < 1)) return p == 0 ? -kInf : (p == 1 ? kInf : kNan);
   constexpr double root = 1.41421356237309504880;
@@ -214,8 +237,8 @@ inline double ndtri(double p) {
   return root * erfinv(2 * p - 1);
 }
 inline double log_ndtr(double x) {
-  const double t = x * kSqrtHalf;
-  return x < -1 ? std::log(0.5 * erfcx(-t)) - t * t : std::log1p(-0.5 * erfc(t));
+  if (x < -1) return std::log(0.5 * erfcx(-x * kSqrtHalf)) - 0.5 * x * x;
+  return x < 0 ? std::log(ndtr(x)) : std::log1p(-ndtr(-x));
 }
 
 // ---- the incomplete gamma functions
@@ -270,9 +293,17 @@ inline double igammac(double a, double x) { return incomplete_gamma(a, x, true);
 // ---- the rest
 
 /// -x log x.
-inline double entr(double x) { return is_nan(x) ? x : (x > 0 ? -x * std::log(x) : (x == 0 ? 0 : -kInf)); }
+inline double entr(double x) {
+  if (!(x > 0)) return is_nan(x) ? x : (x == 0 ? 0 : -kInf);
+  return x < kInf ? (log_dd(x) * -x).hi : -kInf;
+}
 /// sin(pi x) / (pi x).
-inline double sinc(double x) { return x == 0 ? 1 : std::sin(kPi * x) / (kPi * x); }
+inline double sinc(double x) {
+  if (x == 0) return 1;
+  const double n = round_even(x), r = x - n, a = std::abs(r);
+  const Dd pi{kPi, kPiLow}, s = a <= 0.25 ? sin_reduced(pi * r) : cos_reduced(pi * (0.5 - a)) * std::copysign(1.0, r);
+  return (s / (pi * x)).hi * (std::fmod(n, 2) == 0 ? 1 : -1);
+}
 
 // ---- orthogonal polynomials; 0 for n < 0
 

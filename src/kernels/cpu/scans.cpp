@@ -11,7 +11,56 @@
 #include "rushlight/ops.h"
 #include "rushlight/parallel.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/scans.cpp"
+#include <hwy/foreach_target.h>
+//
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
 namespace rush::cpu {
+namespace HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// out[i] = start + x[0] + ... + x[i], added in double. A vector is scanned in as many steps as doubling takes.
+void running_sums(float* out, const float* x, int64_t n, double start) {
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, decltype(d)> narrow;
+  const hn::RebindToSigned<decltype(d)> di;
+  constexpr int64_t N = int64_t(hn::MaxLanes(d));
+  const auto lane = hn::Iota(di, 0), last = hn::Set(di, N - 1);
+  const auto before = [&](auto v, int64_t step) HWY_ATTR {  // lane i gets lane i - step, or 0
+    const auto from = hn::Sub(lane, hn::Set(di, step));
+    const auto moved = hn::TableLookupLanes(v, hn::IndicesFromVec(d, hn::Max(from, hn::Zero(di))));
+    return hn::IfThenElseZero(hn::RebindMask(d, hn::Gt(lane, hn::Set(di, step - 1))), moved);
+  };
+  auto carry = hn::Set(d, start);
+  const int64_t whole = n - n % N;
+  for (int64_t i = 0; i < whole; i += N) {
+    auto v = hn::PromoteTo(d, hn::LoadU(narrow, x + i));
+    v = hn::Add(v, before(v, 1));
+    if constexpr (N > 2) v = hn::Add(v, before(v, 2));
+    if constexpr (N > 4) v = hn::Add(v, before(v, 4));
+    hn::StoreU(hn::DemoteTo(narrow, hn::Add(v, carry)), narrow, out + i);
+    carry = hn::Add(carry, hn::TableLookupLanes(v, hn::IndicesFromVec(d, last)));
+  }
+  double sum = hn::GetLane(carry);
+  for (int64_t i = whole; i < n; ++i) {
+    sum += double(x[i]);
+    out[i] = float(sum);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace rush::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rush::cpu {
+HWY_EXPORT(running_sums);
+
 namespace {
 
 template <class T>
@@ -93,6 +142,7 @@ template <class T, class F>
 void scan_row(T* out, const T* x, int64_t n, F f) {
   using W = Wide<T>;
   constexpr int64_t length = 1024, together = 4;
+  constexpr bool kVectors = std::is_same_v<T, float> && std::is_same_v<F, Add>;
   const int64_t segments = F::kSegments ? n / (length * together) * together : 0, whole = segments * length;
   W start = F::template zero<W>();
   if (segments > 0) {
@@ -114,6 +164,11 @@ void scan_row(T* out, const T* x, int64_t n, F f) {
     parallel_for(0, segments / together, 32 / together, [&](int64_t lo, int64_t hi) {
       for (int64_t p = lo; p < hi; ++p) {
         const int64_t first = p * together;
+        if constexpr (kVectors) {
+          for (int64_t s = first; s < first + together; ++s)
+            HWY_DYNAMIC_DISPATCH(running_sums)(out + s * length, x + s * length, length, starts[size_t(s)]);
+          continue;
+        }
         W a[together];
         for (int64_t k = 0; k < together; ++k) a[k] = starts[size_t(first + k)];
         const int64_t at = first * length;
@@ -124,6 +179,10 @@ void scan_row(T* out, const T* x, int64_t n, F f) {
           }
       }
     });
+  }
+  if constexpr (kVectors) {
+    HWY_DYNAMIC_DISPATCH(running_sums)(out + whole, x + whole, n - whole, start);
+    return;
   }
   for (int64_t i = whole; i < n; ++i) {
     start = f(start, W(x[i]));
@@ -235,3 +294,4 @@ void cum_extreme(Tensor& values, Tensor& indices, const Tensor& x, int64_t dim, 
 }
 
 }  // namespace rush::cpu
+#endif
