@@ -43,7 +43,7 @@ format-check: setup
 
 # The three below need SHARED. bench compares with the PyTorch of the interpreter RUSHLIGHT_PEER_PYTHON.
 bench: build
-	$(PYTHON) $(SHARED)/bench/bench.py --modules torch@$(RUSHLIGHT_PEER_PYTHON),rushlight $(BENCH)
+	$(PYTHON) $(SHARED)/bench/bench.py --modules torch@$(RUSHLIGHT_PEER_PYTHON),rushlight --limits $(BENCH)
 
 conformance: build
 	$(PYTHON) $(SHARED)/conformance/replay.py --module rushlight $(CONFORMANCE)

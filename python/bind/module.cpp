@@ -62,6 +62,7 @@ NB_MODULE(_C, m) {
       nb::arg("sci_mode").none(), "Sets what _print_options() tells.");
   m.def("_memory_allocated", &cpu_memory_allocated, "Bytes of CPU memory in use by tensors.");
   m.def("_max_memory_allocated", &cpu_max_memory_allocated, "The most bytes of CPU memory in use so far.");
+  m.def("_memory_cached", &cpu_memory_cached, "Bytes of CPU memory kept to be used again.");
   m.def("_reset_peak_memory", &cpu_reset_peak, "Starts _max_memory_allocated() over.");
   m.def("_empty_cache", &cpu_empty_cache, "Gives cached CPU memory back to the system.");
 }

@@ -540,14 +540,16 @@ PyObject* wrap_results(const OpInfo& op, const Results& results) {
   }
 }
 
-/// Big calls let other Python threads run meanwhile; for small ones that would cost more than the call.
+/// Big calls let other Python threads run meanwhile; for small ones that would cost more than the call. What is not
+/// pointwise may work long on few elements: a convolution of 10,000 keeps other threads waiting half a millisecond.
 bool is_big(const OpInfo& op, const Value* values) {
-  constexpr int64_t kBig = 20000;
+  if (op.view) return false;
+  const int64_t big = op.pointwise ? 20000 : 8000;
   for (size_t i = 0; i < op.schema->count; ++i) {
-    if (values[i].tag == Value::Tag::Tensor && values[i].tensor().numel() > kBig) return true;
+    if (values[i].tag == Value::Tag::Tensor && values[i].tensor().numel() > big) return true;
     if (values[i].tag == Value::Tag::Tensors)
       for (const Tensor& t : values[i].tensors())
-        if (t.defined() && t.numel() > kBig) return true;
+        if (t.defined() && t.numel() > big) return true;
   }
   return false;
 }

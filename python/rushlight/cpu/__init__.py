@@ -2,6 +2,8 @@
 
 import contextlib
 
+from rushlight import _C
+
 from . import amp
 
 __all__ = [
@@ -11,8 +13,13 @@ __all__ = [
     "current_device",
     "current_stream",
     "device_count",
+    "empty_cache",
     "is_available",
     "is_initialized",
+    "max_memory_allocated",
+    "memory_allocated",
+    "memory_reserved",
+    "reset_peak_memory_stats",
     "set_device",
     "stream",
     "synchronize",
@@ -89,3 +96,28 @@ def current_stream(device=None):
 def stream(stream):
     """A context in which nothing is different."""
     return contextlib.nullcontext()
+
+
+def memory_allocated():
+    """Bytes of CPU memory that tensors and the operators at work hold."""
+    return _C._memory_allocated()
+
+
+def max_memory_allocated():
+    """The largest value of `memory_allocated` so far, or since `reset_peak_memory_stats`."""
+    return _C._max_memory_allocated()
+
+
+def reset_peak_memory_stats():
+    """Starts `max_memory_allocated` over."""
+    _C._reset_peak_memory()
+
+
+def memory_reserved():
+    """Bytes that the caching allocator holds: what is in use, and what is kept to be used again."""
+    return _C._memory_allocated() + _C._memory_cached()
+
+
+def empty_cache():
+    """Gives memory that is kept to be used again back to the system."""
+    _C._empty_cache()
