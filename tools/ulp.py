@@ -99,7 +99,16 @@ ROWS = [
     Row("log_ndtr", lambda x: mp.log1p(-ndtr(-x)) if x > 0 else mp.log(ndtr(x)), -10, 5, (-37, 37)),
     Row("sinc", lambda x: mp.sincpi(x), -10, 10, (-1e4, 1e4), near=(1.0, 2.0)),
     Row("entr", lambda x: -x * mp.log(x), 0, 4, (0.0, 1e30), near=(1.0,)),
-    Row("lgamma", lambda x: mp.log(abs(mp.gamma(x))) if abs(x) < 1e4 else mp.loggamma(x), -6, 20, (-30, 1e6), 2.0, (1.0, 2.0), 4),
+    Row(
+        "lgamma",
+        lambda x: mp.log(abs(mp.gamma(x))) if abs(x) < 1e4 else mp.loggamma(x),
+        -6,
+        20,
+        (-30, 1e6),
+        2.0,
+        (1.0, 2.0),
+        4,
+    ),
     Row("digamma", mp.digamma, -6, 20, (-30, 1e6), 2.0, (1.4616321449683622,), 8),
     Row("i0", lambda x: mp.besseli(0, x), -20, 20, (-88, 88), slow=8),
     Row("i0e", lambda x: mp.besseli(0, x) * mp.exp(-abs(x)), -40, 40, (-1e3, 1e3), slow=8),
@@ -120,9 +129,13 @@ def inputs(row, dtype, count):
     rng = np.random.default_rng(5)
     info = np.finfo(dtype)
     low, high = max(row.domain[0], -float(info.max)), min(row.domain[1], float(info.max))
-    exponents = np.ldexp(rng.uniform(1, 2, count), rng.integers(info.minexp, info.maxexp, count)) * rng.choice([-1, 1], count)
+    exponents = np.ldexp(rng.uniform(1, 2, count), rng.integers(info.minexp, info.maxexp, count)) * rng.choice(
+        [-1, 1], count
+    )
     close = [p * (1 + s * 2.0**-k) for p in row.near for k in range(2, info.nmant) for s in (-1, 1)]
-    x = np.concatenate([exponents, rng.uniform(row.low, row.high, 2 * count), rng.uniform(-2, 2, count), close, [0.5, 1, 2]])
+    x = np.concatenate(
+        [exponents, rng.uniform(row.low, row.high, 2 * count), rng.uniform(-2, 2, count), close, [0.5, 1, 2]]
+    )
     x = x.astype(dtype)
     return np.unique(x[(x > low) & (x < high)])
 

@@ -1,10 +1,17 @@
 """The CPU."""
 
+import os
+
 __all__ = ["get_cpu_capability"]
 
 
 def get_cpu_capability():
-    """The widest instruction set that kernels use here: "AVX512", "AVX2", "SVE", "NEON" or "DEFAULT"."""
+    """The widest instruction set that kernels use here: "AVX512", "AVX2", "SVE", "NEON" or "DEFAULT".
+
+    The environment variable RUSHLIGHT_CPU_CAPABILITY (default, avx2 or avx512), read when rushlight is imported, asks for
+    a lower one than the machine has.
+    """
+    wanted = os.environ.get("RUSHLIGHT_CPU_CAPABILITY", "avx512").upper()
     try:
         with open("/proc/cpuinfo") as file:
             flags = set(next((line for line in file if line.startswith(("flags", "Features"))), "").split())
@@ -16,6 +23,6 @@ def get_cpu_capability():
         ("SVE", {"sve"}),
         ("NEON", {"asimd"}),
     ):
-        if needs <= flags:
+        if needs <= flags and not (name.startswith("AVX") and name > wanted and wanted != "AVX512"):
             return name
     return "DEFAULT"

@@ -3,8 +3,13 @@
 // after dimensions were sorted and merged.
 #include "kernels/cpu/tiles.h"
 
+#include <hwy/targets.h>
+
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "kernels/cpu/casts.h"
 #include "rushlight/parallel.h"
@@ -18,7 +23,18 @@ int detect_simd_level() {
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  return avx512 ? 2 : avx2;
+  const int best = avx512 ? 2 : avx2;
+  const char* wanted = std::getenv("RUSHLIGHT_CPU_CAPABILITY");
+  if (!wanted) return best;
+  static constexpr std::string_view names[] = {"default", "avx2", "avx512"};
+  const auto level = int(std::find(names, names + 3, std::string_view(wanted)) - names);
+  if (level == 3) {
+    std::fprintf(stderr, "RUSHLIGHT_CPU_CAPABILITY must be default, avx2 or avx512, got '%s'\n", wanted);
+    std::exit(1);
+  }
+  // Of Highway's targets the better have the lower bits.
+  if (level < 2) hwy::DisableTargets(level == 1 ? HWY_AVX2 - 1 : HWY_SSE4 - 1);
+  return std::min(level, best);
 #elif defined(__F16C__)
   return 1;  // one set was compiled; the level only says that float16 conversions may be used
 #else

@@ -1,0 +1,86 @@
+"""Errors in units in the last place, for every instruction set that this machine and this build have. docs/accuracy.md has those that
+tools/ulp.py finds with mpmath; here float32 is held against float64, and float64 against the C library, which may add an ulp of its own.
+"""
+
+import json
+import math
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+ALL, POSITIVE, UNIT = (-80.0, 80.0), (1e-30, 1e30), (-1.0, 1.0)
+FUNCTIONS = {
+    "exp": ALL, "exp2": ALL, "expm1": ALL, "log": POSITIVE, "log2": POSITIVE, "log10": POSITIVE, "log1p": POSITIVE, "sqrt": POSITIVE,
+    "rsqrt": POSITIVE, "sin": ALL, "cos": ALL, "tan": ALL, "asin": UNIT, "acos": UNIT, "atan": ALL, "sinh": ALL, "cosh": ALL, "tanh": ALL,
+    "asinh": ALL, "acosh": (1.0, 80.0), "atanh": (-0.9999, 0.9999), "erf": (-6.0, 6.0), "erfc": (-6.0, 9.0), "sigmoid": ALL,
+    "logit": (1e-6, 1 - 1e-6), "lgamma": (0.1, 80.0), "digamma": (0.1, 80.0), "erfinv": (-0.9999, 0.9999), "i0": (-20.0, 20.0),
+    "special.i0e": ALL, "special.i1": (-20.0, 20.0), "special.i1e": ALL, "special.ndtr": (-9.0, 9.0), "special.log_ndtr": (-9.0, 5.0),
+    "special.ndtri": (1e-6, 1 - 1e-6), "special.entr": POSITIVE, "special.erfcx": (-5.0, 80.0), "sinc": ALL,
+    "special.bessel_j0": (-20.0, 20.0), "special.bessel_j1": (-20.0, 20.0), "special.bessel_y0": (0.1, 20.0),
+    "special.bessel_y1": (0.1, 20.0), "special.modified_bessel_k0": (0.1, 20.0), "special.modified_bessel_k1": (0.1, 20.0),
+    "special.spherical_bessel_j0": (-20.0, 20.0), "special.airy_ai": (-8.0, 8.0),
+}  # fmt: skip
+TWICE = {"lgamma", "digamma"}  # 2 ulp for the gamma functions and pow, 1 for the others
+
+
+def ulps(got, exact, dtype):
+    return float(
+        np.max(np.abs(got.astype(np.float64) - exact) / np.spacing(np.abs(exact).astype(dtype)).astype(np.float64))
+    )
+
+
+def spread(low, high, dtype):
+    """Numbers all over the interval, and as many of every exponent in it."""
+    rng = np.random.default_rng(3)
+    reach = max(abs(low), abs(high))
+    small = reach * 2.0 ** rng.uniform(-60, 0, 4000) * np.where(low < 0, rng.choice([-1, 1], 4000), 1)
+    x = np.concatenate([rng.uniform(low, high, 4000), small]).astype(dtype)
+    return x[(x >= low) & (x <= high)]
+
+
+def measure():
+    import rushlight as torch
+
+    def function(name):
+        return getattr(torch.special, name[8:]) if name.startswith("special.") else getattr(torch, name)
+
+    errors = {}
+    for name, interval in FUNCTIONS.items():
+        x = spread(*interval, np.float32)
+        got = function(name)(torch.from_numpy(x)).numpy()
+        errors[name] = ulps(got, function(name)(torch.from_numpy(x.astype(np.float64))).numpy(), np.float32)
+        if hasattr(math, name) and name != "lgamma":  # Python has one of its own, which is off near its zeros
+            x = spread(*interval, np.float64)
+            exact = np.array([getattr(math, name)(v) for v in x])
+            errors[name + " in float64"] = ulps(function(name)(torch.from_numpy(x)).numpy(), exact, np.float64)
+    x, y = spread(1e-3, 1e3, np.float32)[:4000], spread(-12.0, 12.0, np.float32)[:4000]
+    exact = np.power(x.astype(np.float64), y.astype(np.float64))
+    errors["pow"] = ulps(torch.pow(torch.from_numpy(x), torch.from_numpy(y)).numpy(), exact, np.float32)
+    print(json.dumps(errors))
+
+
+@pytest.mark.parametrize("capability", ["default", "avx2", "avx512"])
+def test_errors_are_within_their_bounds(capability):
+    env = os.environ | {"RUSHLIGHT_CPU_CAPABILITY": capability, "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run([sys.executable, __file__], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    errors = json.loads(done.stdout)
+    assert len(errors) > len(FUNCTIONS)
+    for name, error in errors.items():
+        of = name.removesuffix(" in float64")
+        limit = (2 if of in TWICE or of == "pow" else 1) + (of != name)
+        assert error <= limit, f"{name}: {error} ulp"
+
+
+def test_an_unknown_instruction_set_is_refused_or_unused():
+    """A build for one instruction set has no choice, and does not look."""
+    env = os.environ | {"RUSHLIGHT_CPU_CAPABILITY": "avx1024"}
+    done = subprocess.run([sys.executable, "-c", "import rushlight"], env=env, capture_output=True, text=True)
+    assert done.returncode == 0 or "must be default, avx2 or avx512, got 'avx1024'" in done.stderr
+
+
+if __name__ == "__main__":
+    measure()
