@@ -173,24 +173,29 @@ void batch_norm_kernel(Tensor& out, Tensor& mean, Tensor& rstd, const Tensor& x,
   const auto per_channel = [&](DType dtype) { return allocate({{channels}, dtype, x.device(), {}}); };
   Tensor scale = per_channel(t), shift = per_channel(t), average, variance;
   const Tensor weight = plain(w, t), bias = plain(b, t);
+  const bool fit = training && !l.last && cpu::channels_fit(in, l.batch, channels, l.size);
   if (training) {
     variance = per_channel(kFloat64);
     average = per_channel(kFloat64);
-    cpu::var_mean(variance, average, in, all_but_channels(x.dim()), 0, false);
+    if (!fit) cpu::var_mean(variance, average, in, all_but_channels(x.dim()), 0, false);
     for (const Tensor* running : {&running_mean, &running_var})
       if (running->defined()) running->bump_version();
   }
   using cuda::array_of;
   const auto stride = [](const Tensor& s) { return s.defined() && s.dim() ? s.strides()[0] : 1; };
-  cuda::on_each(x.device(), channels,
-                cuda::BatchStatistics{array_of(mean), array_of(rstd), array_of(scale), array_of(shift),
-                                      array_of(weight), array_of(bias), array_of(running_mean), array_of(running_var),
-                                      array_of(average), array_of(variance), stride(running_mean), stride(running_var),
-                                      l.batch * l.size, momentum, eps});
+  const cuda::BatchStatistics statistics{
+      array_of(mean),       array_of(rstd),         array_of(scale),       array_of(shift),   array_of(weight),
+      array_of(bias),       array_of(running_mean), array_of(running_var), array_of(average), array_of(variance),
+      stride(running_mean), stride(running_var),    l.batch * l.size,      momentum,          eps};
   Tensor to = out;
   if (out.dtype() != t || Ints(out.strides()) != Ints(in.strides()))
     to = allocate({x.sizes(), t, x.device(), in.strides()});
-  cpu::channel_affine(to, in, l.batch, channels, l.size, l.last, scale, shift);
+  if (fit) {
+    cpu::channel_normalize(to, variance, average, in, l.batch, channels, l.size, scale, shift, statistics);
+  } else {
+    cuda::on_each(x.device(), channels, statistics);
+    cpu::channel_affine(to, in, l.batch, channels, l.size, l.last, scale, shift);
+  }
   finish_result(out, to);
 }
 
@@ -204,17 +209,21 @@ void batch_norm_backward_kernel(Tensor& dx, Tensor& dw, Tensor& db, const Tensor
   const auto per_channel = [&](DType dtype) { return allocate({{channels}, dtype, x.device(), {}}); };
   Tensor sum = per_channel(kFloat64), dot = per_channel(kFloat64);
   const Tensor weight = plain(w, t);
-  cpu::channel_sums(sum, dot, grad, in, l.batch, channels, l.size, l.last, mean);
   Tensor a = per_channel(t), b = per_channel(t), k = per_channel(t);
   using cuda::array_of;
-  cuda::on_each(
-      x.device(), channels,
-      cuda::BatchGradients{array_of(dw), array_of(db), array_of(a), array_of(b), array_of(k), array_of(mean),
-                           array_of(rstd), array_of(weight), array_of(sum), array_of(dot), l.batch * l.size, training});
+  const cuda::BatchGradients gradients{array_of(dw),  array_of(db),   array_of(a),      array_of(b),
+                                       array_of(k),   array_of(mean), array_of(rstd),   array_of(weight),
+                                       array_of(sum), array_of(dot),  l.batch * l.size, training};
   Tensor to = dx;
   if (dx.dtype() != t || Ints(dx.strides()) != Ints(in.strides()))
     to = allocate({x.sizes(), t, x.device(), in.strides()});
-  cpu::channel_combine(to, grad, in, l.batch, channels, l.size, l.last, a, b, k);
+  if (!l.last && cpu::channels_fit(in, l.batch, channels, l.size)) {
+    cpu::channel_normalize_backward(to, sum, dot, grad, in, l.batch, channels, l.size, mean, a, b, k, gradients);
+  } else {
+    cpu::channel_sums(sum, dot, grad, in, l.batch, channels, l.size, l.last, mean);
+    cuda::on_each(x.device(), channels, gradients);
+    cpu::channel_combine(to, grad, in, l.batch, channels, l.size, l.last, a, b, k);
+  }
   finish_result(dx, to);
 }
 

@@ -49,6 +49,7 @@ Case(
     ref=batch_norm,
     inputs=[
         ((4, 3), V(None), V(None), (3,), (3,), True),
+        ((2, 17, 3), V(None), V(None), (17,), (17,), True),
         ((2, 3, 2), T((3,), constant=True), T((3,), low=0.5, high=2, constant=True), (3,), (3,), False),
     ],
     dtypes=BOTH,

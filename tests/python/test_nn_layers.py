@@ -268,3 +268,14 @@ def test_data_parallel_parts_on_one_device():
     with pytest.raises(RuntimeError):
         parallel.parallel_apply(replicas, [(x,), (torch.randn(2, 7),)])
     assert torch.equal(parallel.DataParallel(net, device_ids=[])(x), net(x))
+
+
+@pytest.mark.parametrize(
+    "options", [(2,), (3, 2, 1), (3, 1, 1, 2), (5, 3, 2, 1, True), ((1, 4), (2, 3), 0, (1, 2))], ids=str
+)
+def test_maxima_are_the_same_without_positions(options):
+    x = torch.randn(2, 3, 37, 41)
+    x[0, 0, 20, 20] = math.nan
+    x[1, 2, 3] = -math.inf
+    want, _ = F.max_pool2d(x, *options, return_indices=True)
+    torch.testing.assert_close(F.max_pool2d(x, *options), want, rtol=0, atol=0, equal_nan=True)

@@ -34,9 +34,10 @@ struct RowGrads {
 struct Channels {
   int64_t batch, channels, size;
   bool last;
-  const void *grad, *x, *a, *b, *c;
+  const void *grad, *x, *a, *b, *c, *mean;
   void *out, *sum, *dot;
 };
+using Between = std::function<void(int64_t)>;
 constexpr int64_t kGrain = 16384;
 }  // namespace
 }  // namespace rush::cpu
@@ -176,6 +177,77 @@ void each_pixel(const Channels& p, const F& body) {
 }
 
 template <class T>
+void affine_plane(const Channels& p, int64_t c, int64_t at) {
+  const T* HWY_RESTRICT from = static_cast<const T*>(p.x) + at;
+  T* HWY_RESTRICT to = static_cast<T*>(p.out) + at;
+  const T scale = static_cast<const T*>(p.a)[c], shift = static_cast<const T*>(p.b)[c];
+  for (int64_t i = 0; i < p.size; ++i) to[i] = from[i] * scale + shift;
+}
+template <class T>
+void combine_plane(const Channels& p, int64_t c, int64_t at) {
+  const T *HWY_RESTRICT g = static_cast<const T*>(p.grad) + at, *HWY_RESTRICT from = static_cast<const T*>(p.x) + at;
+  T* HWY_RESTRICT to = static_cast<T*>(p.out) + at;
+  const T ac = static_cast<const T*>(p.a)[c], bc = static_cast<const T*>(p.b)[c], kc = static_cast<const T*>(p.c)[c];
+  for (int64_t i = 0; i < p.size; ++i) to[i] = g[i] * ac + from[i] * bc + kc;
+}
+/// body(offset) for each plane of channel c.
+template <class F>
+HWY_INLINE void planes_of(const Channels& p, int64_t c, const F& body) {
+  for (int64_t n = 0; n < p.batch; ++n) body((n * p.channels + c) * p.size);
+}
+template <class T>
+void sums_of(const Channels& p, int64_t c) {
+  const T shift = static_cast<const T*>(p.mean)[c];
+  double s = 0, dot = 0;
+  planes_of(p, c, [&](int64_t at) HWY_ATTR {
+    const T *g = static_cast<const T*>(p.grad) + at, *x = static_cast<const T*>(p.x) + at;
+    s += vector_sum<T>(p.size, [&](auto d, int64_t i) HWY_ATTR { return hn::LoadU(d, g + i); });
+    dot += vector_sum<T>(p.size, [&](auto d, int64_t i) HWY_ATTR {
+      return hn::Mul(hn::LoadU(d, g + i), hn::Sub(hn::LoadU(d, x + i), hn::Set(d, shift)));
+    });
+  });
+  static_cast<double*>(p.sum)[c] = s;
+  static_cast<double*>(p.dot)[c] = dot;
+}
+
+template <class T>
+void normalize(const Channels& p, const Between& between) {
+  const double count = double(p.batch * p.size);
+  parallel_for(0, p.channels, 1, [&](int64_t lo, int64_t hi) {
+    for (int64_t c = lo; c < hi; ++c) {
+      double sum = 0, spread = 0;
+      const T* x = static_cast<const T*>(p.x);
+      planes_of(p, c, [&](int64_t at) HWY_ATTR {
+        sum += vector_sum<T>(p.size, [&](auto d, int64_t i) HWY_ATTR { return hn::LoadU(d, x + at + i); });
+      });
+      const double mean = sum / count;
+      const T shift = T(mean);
+      planes_of(p, c, [&](int64_t at) HWY_ATTR {
+        spread += vector_sum<T>(p.size, [&](auto d, int64_t i) HWY_ATTR {
+          const auto v = hn::Sub(hn::LoadU(d, x + at + i), hn::Set(d, shift));
+          return hn::Mul(v, v);
+        });
+      });
+      const double rest = mean - double(shift), variance = spread / count - rest * rest;
+      static_cast<double*>(p.sum)[c] = mean;
+      static_cast<double*>(p.dot)[c] = variance < 0 ? 0 : variance;
+      between(c);
+      planes_of(p, c, [&](int64_t at) { affine_plane<T>(p, c, at); });
+    }
+  });
+}
+template <class T>
+void normalize_backward(const Channels& p, const Between& between) {
+  parallel_for(0, p.channels, 1, [&](int64_t lo, int64_t hi) {
+    for (int64_t c = lo; c < hi; ++c) {
+      sums_of<T>(p, c);
+      between(c);
+      planes_of(p, c, [&](int64_t at) { combine_plane<T>(p, c, at); });
+    }
+  });
+}
+
+template <class T>
 void affine(const Channels& p) {
   const T *x = static_cast<const T*>(p.x), *a = static_cast<const T*>(p.a), *b = static_cast<const T*>(p.b);
   T* out = static_cast<T*>(p.out);
@@ -186,12 +258,7 @@ void affine(const Channels& p) {
       for (int64_t c = 0; c < p.channels; ++c) to[c] = from[c] * a[c] + b[c];
     });
   else
-    each_plane(p, [&](int64_t c, int64_t at) {
-      const T* HWY_RESTRICT from = x + at;
-      T* HWY_RESTRICT to = out + at;
-      const T scale = a[c], shift = b[c];
-      for (int64_t i = 0; i < p.size; ++i) to[i] = from[i] * scale + shift;
-    });
+    each_plane(p, [&](int64_t c, int64_t at) { affine_plane<T>(p, c, at); });
 }
 
 template <class T>
@@ -206,35 +273,17 @@ void combine(const Channels& p) {
       for (int64_t c = 0; c < p.channels; ++c) to[c] = g[c] * a[c] + from[c] * b[c] + k[c];
     });
   else
-    each_plane(p, [&](int64_t c, int64_t at) {
-      const T *HWY_RESTRICT g = grad + at, *HWY_RESTRICT from = x + at;
-      T* HWY_RESTRICT to = out + at;
-      const T ac = a[c], bc = b[c], kc = k[c];
-      for (int64_t i = 0; i < p.size; ++i) to[i] = g[i] * ac + from[i] * bc + kc;
-    });
+    each_plane(p, [&](int64_t c, int64_t at) { combine_plane<T>(p, c, at); });
 }
 
 template <class T>
 void sums(const Channels& p) {
-  const T *grad = static_cast<const T*>(p.grad), *x = static_cast<const T*>(p.x), *mean = static_cast<const T*>(p.a);
+  const T *grad = static_cast<const T*>(p.grad), *x = static_cast<const T*>(p.x), *mean = static_cast<const T*>(p.mean);
   double *sum = static_cast<double*>(p.sum), *dot = static_cast<double*>(p.dot);
   if (!p.last) {
     const int64_t grain = std::max<int64_t>(kGrain / std::max<int64_t>(p.batch * p.size, 1), 1);
     parallel_for(0, p.channels, grain, [&](int64_t lo, int64_t hi) {
-      for (int64_t c = lo; c < hi; ++c) {
-        double s = 0, d = 0;
-        const T shift = mean[c];
-        for (int64_t n = 0; n < p.batch; ++n) {
-          const int64_t at = (n * p.channels + c) * p.size;
-          const T *HWY_RESTRICT g = grad + at, *HWY_RESTRICT from = x + at;
-          s += vector_sum<T>(p.size, [&](auto v, int64_t i) HWY_ATTR { return hn::LoadU(v, g + i); });
-          d += vector_sum<T>(p.size, [&](auto v, int64_t i) HWY_ATTR {
-            return hn::Mul(hn::LoadU(v, g + i), hn::Sub(hn::LoadU(v, from + i), hn::Set(v, shift)));
-          });
-        }
-        sum[c] = s;
-        dot[c] = d;
-      }
+      for (int64_t c = lo; c < hi; ++c) sums_of<T>(p, c);
     });
     return;
   }
@@ -268,6 +317,12 @@ void group_norm_any(DType t, const Rows& p, int64_t group_channels, int64_t chan
 }
 void affine_any(DType t, const Channels& p) { t == kFloat32 ? affine<float>(p) : affine<double>(p); }
 void combine_any(DType t, const Channels& p) { t == kFloat32 ? combine<float>(p) : combine<double>(p); }
+void normalize_any(DType t, const Channels& p, const Between& between) {
+  t == kFloat32 ? normalize<float>(p, between) : normalize<double>(p, between);
+}
+void normalize_backward_any(DType t, const Channels& p, const Between& between) {
+  t == kFloat32 ? normalize_backward<float>(p, between) : normalize_backward<double>(p, between);
+}
 void sums_any(DType t, const Channels& p) { t == kFloat32 ? sums<float>(p) : sums<double>(p); }
 
 }  // namespace
@@ -283,6 +338,8 @@ HWY_EXPORT(group_norm_any);
 HWY_EXPORT(affine_any);
 HWY_EXPORT(combine_any);
 HWY_EXPORT(sums_any);
+HWY_EXPORT(normalize_any);
+HWY_EXPORT(normalize_backward_any);
 
 namespace {
 void* at(const Tensor& t) { return t.defined() ? t.data_ptr() : nullptr; }
@@ -310,27 +367,71 @@ void group_norm(Tensor& y, Tensor& mean, Tensor& rstd, const Tensor& x, int64_t 
   (x.dtype(), {rows, group_channels * size, at(x), at(weight), at(bias), at(y), at(mean), at(rstd), eps, false},
    group_channels, channels);
 }
+bool channels_fit(const Tensor& x, int64_t batch, int64_t channels, int64_t size) {
+  const int64_t bytes = batch * size * x.itemsize();
+  return x.is_cpu() && channels >= 16 && bytes > 0 && bytes <= 1 << 18;
+}
+void channel_normalize(Tensor& y, Tensor& variance, Tensor& mean, const Tensor& x, int64_t batch, int64_t channels,
+                       int64_t size, const Tensor& scale, const Tensor& shift, const Between& between) {
+  HWY_DYNAMIC_DISPATCH(normalize_any)
+  (x.dtype(),
+   {.batch = batch,
+    .channels = channels,
+    .size = size,
+    .last = false,
+    .grad = nullptr,
+    .x = at(x),
+    .a = at(scale),
+    .b = at(shift),
+    .c = nullptr,
+    .mean = nullptr,
+    .out = at(y),
+    .sum = at(mean),
+    .dot = at(variance)},
+   between);
+}
+void channel_normalize_backward(Tensor& dx, Tensor& sum, Tensor& dot, const Tensor& grad, const Tensor& x,
+                                int64_t batch, int64_t channels, int64_t size, const Tensor& mean, const Tensor& a,
+                                const Tensor& b, const Tensor& c, const Between& between) {
+  HWY_DYNAMIC_DISPATCH(normalize_backward_any)
+  (x.dtype(),
+   {.batch = batch,
+    .channels = channels,
+    .size = size,
+    .last = false,
+    .grad = at(grad),
+    .x = at(x),
+    .a = at(a),
+    .b = at(b),
+    .c = at(c),
+    .mean = at(mean),
+    .out = at(dx),
+    .sum = at(sum),
+    .dot = at(dot)},
+   between);
+}
 void channel_affine(Tensor& y, const Tensor& x, int64_t batch, int64_t channels, int64_t size, bool channels_last,
                     const Tensor& scale, const Tensor& shift) {
   if (!y.is_cpu()) return cuda::channel_affine(y, x, batch, channels, size, channels_last, scale, shift);
   if (x.numel() == 0) return;
   HWY_DYNAMIC_DISPATCH(affine_any)
-  (x.dtype(),
-   {batch, channels, size, channels_last, nullptr, at(x), at(scale), at(shift), nullptr, at(y), nullptr, nullptr});
+  (x.dtype(), {batch, channels, size, channels_last, nullptr, at(x), at(scale), at(shift), nullptr, nullptr, at(y),
+               nullptr, nullptr});
 }
 void channel_sums(Tensor& sum, Tensor& dot, const Tensor& grad, const Tensor& x, int64_t batch, int64_t channels,
                   int64_t size, bool channels_last, const Tensor& mean) {
   if (!sum.is_cpu()) return cuda::channel_sums(sum, dot, grad, x, batch, channels, size, channels_last, mean);
   HWY_DYNAMIC_DISPATCH(sums_any)
-  (x.dtype(),
-   {batch, channels, size, channels_last, at(grad), at(x), at(mean), nullptr, nullptr, nullptr, at(sum), at(dot)});
+  (x.dtype(), {batch, channels, size, channels_last, at(grad), at(x), nullptr, nullptr, nullptr, at(mean), nullptr,
+               at(sum), at(dot)});
 }
 void channel_combine(Tensor& dx, const Tensor& grad, const Tensor& x, int64_t batch, int64_t channels, int64_t size,
                      bool channels_last, const Tensor& a, const Tensor& b, const Tensor& c) {
   if (!dx.is_cpu()) return cuda::channel_combine(dx, grad, x, batch, channels, size, channels_last, a, b, c);
   if (x.numel() == 0) return;
   HWY_DYNAMIC_DISPATCH(combine_any)
-  (x.dtype(), {batch, channels, size, channels_last, at(grad), at(x), at(a), at(b), at(c), at(dx), nullptr, nullptr});
+  (x.dtype(),
+   {batch, channels, size, channels_last, at(grad), at(x), at(a), at(b), at(c), nullptr, at(dx), nullptr, nullptr});
 }
 
 }  // namespace rush::cpu
