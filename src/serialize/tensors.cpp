@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "rushlight/parallel.h"
 #include "rushlight/serialize.h"
 #include "serialize/checkpoint.h"
 
@@ -52,8 +53,10 @@ Ref<Storage> TensorReader::storage(const std::shared_ptr<StorageRecord>& stored)
   const bool mend = stored->dtype == "bool" && has_odd_bools(bytes);
   if (copy_ || mend) {
     made = Storage::allocate(size, Device());
-    if (size > 0) std::memcpy(made->data(), bytes.data, bytes.size);
     auto* const first = static_cast<uint8_t*>(made->data());
+    const auto* const from = reinterpret_cast<const uint8_t*>(bytes.data);
+    parallel_for(0, size, 1 << 20,
+                 [&](int64_t lo, int64_t hi) { std::memcpy(first + lo, from + lo, size_t(hi - lo)); });
     if (mend) std::transform(first, first + size, first, [](uint8_t b) { return uint8_t(b != 0); });
   } else {
     made = Storage::wrap(bytes.data, size, Device(), [owner = bytes.owner] {});

@@ -8,6 +8,7 @@
 #include "kernels/cpu/casts.h"
 #include "kernels/cpu/pointwise.h"
 #include "kernels/cpu/tiles.h"
+#include "kernels/cpu/transpose-inl.h"
 #include "kernels/cuda/copy.h"
 #include "rushlight/parallel.h"
 
@@ -42,21 +43,23 @@ TileKernel move_kernel(DType t) {
   return {{move, move, move}, {}, 1, 1, {t, t}, std::max<int64_t>(kGrainBytes / size_of(t), 1)};
 }
 
-constexpr int64_t kBlock = 32;
-
+/// The side of the squares that a transpose goes by: several lines of each row, since a row is often a page of its own.
 template <class T>
-RUSH_FN void transpose_block(T* out, int64_t out_stride, const T* in, int64_t in_stride, int64_t rows,
-                             int64_t columns) {
-  if (rows == kBlock && columns == kBlock) {
-    for (int64_t i = 0; i < kBlock; ++i) {
-#pragma GCC unroll 8
-      for (int64_t j = 0; j < kBlock; ++j) out[i * out_stride + j] = in[j * in_stride + i];
-    }
-    return;
+constexpr int64_t kSide = std::clamp<int64_t>(256 / sizeof(T), 16, 64);
+
+/// out[i, j] = in[j, i]. Through a block in L1, as strides are often powers of two, and then the lines of a column
+/// would drive each other out of the cache before they are whole.
+template <class T>
+void transpose_block(T* out, int64_t out_stride, const T* in, int64_t in_stride, int64_t rows, int64_t columns) {
+  constexpr int64_t kRow = kSide<T> + 16;  // not a power of two, so that rows fall on different sets
+  alignas(64) T block[kSide<T> * kRow];
+  if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
+    HWY_NAMESPACE::transpose(in, in_stride, columns, rows, block, kRow);
+  } else {
+    for (int64_t j = 0; j < columns; ++j)
+      for (int64_t i = 0; i < rows; ++i) block[i * kRow + j] = in[j * in_stride + i];
   }
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < columns; ++j) out[i * out_stride + j] = in[j * in_stride + i];
-  }
+  for (int64_t i = 0; i < rows; ++i) std::memcpy(out + i * out_stride, block + i * kRow, size_t(columns) * sizeof(T));
 }
 
 /// out[i, j] = x[j, i] where both are contiguous along their last index here: `fast` is the dimension along which out
@@ -64,10 +67,11 @@ RUSH_FN void transpose_block(T* out, int64_t out_stride, const T* in, int64_t in
 void transpose(Tensor& out, const Tensor& x, Ints x_strides, int64_t fast, int64_t slow) {
   const Dims& sizes = out.sizes();
   const int64_t rows = sizes[slow], columns = sizes[fast];
-  const int64_t row_blocks = (rows + kBlock - 1) / kBlock, column_blocks = (columns + kBlock - 1) / kBlock;
   const int64_t outer = out.numel() / (rows * columns);
   const CastFunction cast = out.dtype() == x.dtype() ? nullptr : cast_function(out.dtype(), x.dtype());
   for_bytes(out.dtype(), [&]<class T>() {
+    constexpr int64_t kBlock = kSide<T>;
+    const int64_t row_blocks = (rows + kBlock - 1) / kBlock, column_blocks = (columns + kBlock - 1) / kBlock;
     // A task is a band of rows of one outer index.
     const int64_t grain = std::max<int64_t>(1, kGrainBytes / (kBlock * columns * int64_t(sizeof(T))));
     parallel_for(0, outer * row_blocks, grain, [&](int64_t lo, int64_t hi) {

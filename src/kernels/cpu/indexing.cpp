@@ -447,10 +447,22 @@ struct Rows {
     });
   }
 
+  /// Calls f(step of the index, of the other tensor, of x, stride of x along dim): constants for rows of plain memory.
+  template <class F>
+  [[gnu::always_inline]] void strided(F&& f) const {
+    const auto [i, o, x] = step;
+    if (i == 1 && o == 1 && x == 0 && stride == 1)
+      f(1, 1, 0, 1);
+    else
+      f(i, o, x, stride);
+  }
+
   std::vector<int64_t> outer[3];  // offsets into index, the other tensor, x
   int64_t dim, size, stride, length, rows = 1;
   int64_t step[3] = {0, 0, 0}, row_step[2] = {0, 0};
 };
+
+constexpr Bounds kStrict = Bounds::strict_runtime_error;
 
 Tensor wide_index(const Tensor& index) { return index.dtype() == kInt64 ? index : cast(index, kInt64); }
 
@@ -464,18 +476,11 @@ void gather_along(Tensor& out, const Tensor& x, int64_t dim, const Tensor& given
     T* to = out.data<T>();
     const T* from = x.data<T>();
     const int64_t* places = index.data<int64_t>();
-    const auto [si, so, sx] = rows.step;
-    const int64_t size = rows.size, stride = rows.stride;
-    rows.run(true, [&, si = si, so = so, sx = sx](int64_t i, int64_t o, int64_t at, int64_t n) {
-      const int64_t* place = places + i;
-      const T* base = from + at;
-      T* row = to + o;
-      if (si == 1 && so == 1 && sx == 0 && stride == 1) {
-        for (int64_t k = 0; k < n; ++k) row[k] = base[position(place[k], dim, size, Bounds::strict_runtime_error)];
-      } else {
+    rows.run(true, [&](int64_t i, int64_t o, int64_t at, int64_t n) {
+      rows.strided([&](int64_t si, int64_t so, int64_t sx, int64_t stride) __attribute__((always_inline)) {
         for (int64_t k = 0; k < n; ++k)
-          row[k * so] = base[k * sx + position(place[k * si], dim, size, Bounds::strict_runtime_error) * stride];
-      }
+          to[o + k * so] = from[at + k * sx + position(places[i + k * si], dim, rows.size, kStrict) * stride];
+      });
     });
   });
 }
@@ -489,16 +494,13 @@ void scatter_along(Tensor& out, int64_t dim, const Tensor& given, const Tensor& 
     T* to = out.data<T>();
     const T* from = values.data<T>();
     const int64_t* places = index.data<int64_t>();
-    const auto [si, so, sx] = rows.step;
-    const int64_t size = rows.size, stride = rows.stride;
-    rows.run(false, [&, si = si, so = so, sx = sx](int64_t i, int64_t o, int64_t at, int64_t n) {
-      const int64_t* place = places + i;
-      const T* value = from + o;
-      T* base = to + at;
-      for (int64_t k = 0; k < n; ++k) {
-        T& element = base[k * sx + position(place[k * si], dim, size, Bounds::strict_runtime_error) * stride];
-        element = op(element, value[k * so]);
-      }
+    rows.run(false, [&](int64_t i, int64_t o, int64_t at, int64_t n) {
+      rows.strided([&](int64_t si, int64_t so, int64_t sx, int64_t stride) __attribute__((always_inline)) {
+        for (int64_t k = 0; k < n; ++k) {
+          T& element = to[at + k * sx + position(places[i + k * si], dim, rows.size, kStrict) * stride];
+          element = op(element, from[o + k * so]);
+        }
+      });
     });
   });
 }

@@ -225,12 +225,12 @@ void dropout_backward(Tensor& out, const Tensor& g, const Tensor& mask, double s
   const Tensor in = laid_out_as(g, out), kept = laid_out_as(mask, out);
   for_floating(out.dtype(), [&]<class T>() {
     using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
-    const Wide factor[2] = {0, Wide(scale)};
+    const Wide factor = Wide(scale);
     const T* from = in.data<T>();
     const bool* keep = kept.data<bool>();
     T* to = out.data<T>();
     parallel_for(0, out.numel(), kGrain, [=](int64_t lo, int64_t hi) {
-      for (int64_t i = lo; i < hi; ++i) to[i] = T(Wide(from[i]) * (keep[i] ? factor[1] : factor[0]));
+      for (int64_t i = lo; i < hi; ++i) to[i] = T(Wide(from[i]) * (Wide(keep[i]) * factor));  // no branch on chance
     });
   });
 }
