@@ -115,6 +115,33 @@ Item* radix_sort(Item* items, Item* other, int64_t n) {
   return items;
 }
 
+/// The same for long rows, by threads: each counts and moves a part of the items, whose number does not depend on the
+/// number of threads.
+template <int Bytes, int Digit, class Item>
+Item* radix_sort_parts(Item* items, Item* other, int64_t n) {
+  constexpr int64_t parts = 8, buckets = int64_t{1} << Digit;
+  std::vector<uint32_t> counts(parts * buckets);
+  const auto for_parts = [&](auto&& f) {
+    parallel_for(0, parts, 1, [&](int64_t lo, int64_t hi) {
+      for (int64_t part = lo; part < hi; ++part) {
+        uint32_t* count = &counts[size_t(part * buckets)];
+        for (int64_t i = n * part / parts; i < n * (part + 1) / parts; ++i) f(count, items[i]);
+      }
+    });
+  };
+  for (int shift = 0; shift < 8 * Bytes; shift += Digit) {
+    const auto digit = [shift](const Item& item) { return item.key() >> shift & (buckets - 1); };
+    std::fill(counts.begin(), counts.end(), 0);
+    for_parts([&](uint32_t* count, const Item& item) { ++count[digit(item)]; });
+    uint32_t before = 0;
+    for (int64_t b = 0; b < buckets; ++b)
+      for (int64_t part = 0; part < parts; ++part) before += std::exchange(counts[size_t(part * buckets + b)], before);
+    for_parts([&](uint32_t* count, const Item& item) { other[count[digit(item)]++] = item; });
+    std::swap(items, other);
+  }
+  return items;
+}
+
 /// From this length on radix sort is faster than comparing.
 template <class T>
 inline constexpr int64_t kRadixFrom = sizeof(T) == 8 ? 512 : 128;
@@ -123,15 +150,24 @@ template <class T, class Item>
 void sort_row(T* values, int64_t* indices, const T* row, int64_t n, bool descending, Item* items, Item* other) {
   using K = Key<T>;
   const K flip = descending ? K(~K(0)) : K(0);
-  for (int64_t i = 0; i < n; ++i) items[i] = Item::make(K(key_of(row[i]) ^ flip), i);
+  const auto for_items = [n](auto&& f) {
+    parallel_for(0, n, 65536, [&](int64_t lo, int64_t hi) {
+      for (int64_t i = lo; i < hi; ++i) f(i);
+    });
+  };
+  for_items([&](int64_t i) { items[i] = Item::make(K(key_of(row[i]) ^ flip), i); });
   if (n < kRadixFrom<T>)
     std::sort(items, items + n);
   else if (n < 16384)
     items = radix_sort<sizeof(T), 8>(items, other, n);
-  else
+  else if (n < 65536)
     items = radix_sort<sizeof(T), 11>(items, other, n);
-  for (int64_t i = 0; i < n; ++i) indices[i] = items[i].index();
-  for (int64_t i = 0; i < n; ++i) values[i] = row[items[i].index()];
+  else
+    items = radix_sort_parts<sizeof(T), 11>(items, other, n);
+  for_items([&](int64_t i) {
+    indices[i] = items[i].index();
+    values[i] = row[indices[i]];
+  });
 }
 
 /// Runs f(values, indices, rows) with the dimension last and everything contiguous; copies the results back.
@@ -176,13 +212,14 @@ void sort(Tensor& values, Tensor& indices, const Tensor& x, int64_t dim, bool de
 
 namespace {
 
-/// The k smallest of n keys with their indices, in any order. Blocks without a key below the k-th best are skipped.
+/// The k smallest of the keys of row[begin..end) with their indices, in any order. Blocks without a key below the k-th
+/// best are skipped.
 template <class T, class Item>
-void smallest(const T* row, int64_t n, int64_t k, bool largest, std::vector<Item>& best) {
+std::vector<Item> smallest(const T* row, int64_t begin, int64_t end, int64_t k, bool largest) {
   using K = Key<T>;
   const K flip = largest ? K(~K(0)) : K(0);
   const size_t room = size_t(std::max<int64_t>(4 * k, 256));
-  best.clear();
+  std::vector<Item> best;
   best.reserve(room + 64);
   K limit = K(~K(0));
   bool full = false;
@@ -192,9 +229,9 @@ void smallest(const T* row, int64_t n, int64_t k, bool largest, std::vector<Item
     limit = K(best[size_t(k - 1)].key());
     full = true;
   };
-  for (int64_t first = 0; first < n; first += 64) {
-    const int64_t end = std::min(n, first + 64);
-    if (full && end - first == 64) {
+  for (int64_t first = begin; first < end; first += 64) {
+    const int64_t last = std::min(end, first + 64);
+    if (full && last - first == 64) {
       K keys[64];
       for (int i = 0; i < 64; ++i) keys[i] = K(key_of(row[first + i]) ^ flip);
       K any = 0;
@@ -203,7 +240,7 @@ void smallest(const T* row, int64_t n, int64_t k, bool largest, std::vector<Item
       for (int i = 0; i < 64; ++i)
         if (keys[i] < limit) best.push_back(Item::make(keys[i], first + i));
     } else {
-      for (int64_t i = first; i < end; ++i) {
+      for (int64_t i = first; i < last; ++i) {
         const K key = K(key_of(row[i]) ^ flip);
         if (!full || key < limit) best.push_back(Item::make(key, i));
       }
@@ -211,14 +248,21 @@ void smallest(const T* row, int64_t n, int64_t k, bool largest, std::vector<Item
     if (best.size() >= room) shrink();
   }
   if (int64_t(best.size()) > k) shrink();
+  return best;
 }
 
 template <class T>
 void topk_long_row(T* values, int64_t* indices, const T* row, int64_t n, int64_t k, bool largest) {
   using Item = std::conditional_t<sizeof(T) == 8, Wide, Packed>;
-  std::vector<Item> best;
-  smallest<T, Item>(row, n, k, largest, best);
-  std::sort(best.begin(), best.end());
+  const int64_t part = std::max<int64_t>(1 << 18, 256 * k);
+  std::vector<std::vector<Item>> parts(size_t((n - 1) / part + 1));
+  parallel_for(0, int64_t(parts.size()), 1, [&](int64_t lo, int64_t hi) {
+    for (int64_t p = lo; p < hi; ++p)
+      parts[size_t(p)] = smallest<T, Item>(row, p * part, std::min(n, (p + 1) * part), k, largest);
+  });
+  std::vector<Item> best = std::move(parts[0]);
+  for (size_t p = 1; p < parts.size(); ++p) best.insert(best.end(), parts[p].begin(), parts[p].end());
+  std::partial_sort(best.begin(), best.begin() + k, best.end());
   for (int64_t i = 0; i < k; ++i) {
     indices[i] = best[size_t(i)].index();
     values[i] = row[indices[i]];
