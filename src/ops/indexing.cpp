@@ -243,7 +243,8 @@ Errors: IndexError for a position outside its dimension, for indices that do not
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& x, Tensors indices) {
           Grads grads(1 + indices.size());
-          grads[0] = index_put(zeros(x.sizes(), g.dtype(), {}, g.device()), indices, g, true);
+          grads[0] = zeros(x.sizes(), g.dtype(), {}, g.device());
+          in_place(index_put, grads[0], indices, g, true);
           return grads;
         },
     .across_devices = true,
@@ -506,7 +507,10 @@ OP_DEFINE(index_reduce){{
         [](const Tensor& g, const Tensor& result, const Tensor& x, int64_t dim, const Tensor& index,
            const Tensor& source, std::string_view reduce, bool include_self) {
           const auto pick = [&](const Tensor& t) { return reshape(index_select(t, dim, index), source.sizes()); };
-          const auto spread = [&](const Tensor& t) { return index_add(zeros_of(t, x.sizes()), dim, index, t); };
+          const auto spread = [&](const Tensor& t) {
+            Tensor out = zeros_of(t, x.sizes());
+            return in_place(index_add, out, dim, index, t);
+          };
           const auto clear = [&](const Tensor& t) { return index_fill(t, dim, index, Tensor(0)); };
           const auto again = [&](const Tensor& self, const Tensor& from) {
             return index_reduce(self, dim, index, from, reduce, include_self);
@@ -1030,7 +1034,8 @@ Errors: IndexError or RuntimeError for indices and offsets out of range.)",
               each = each * unsqueeze(cast(narrow(per_sample_weights, 0, 0, used), each.dtype()), -1);
             }
             if (pad >= 0) each = masked_fill(each, unsqueeze(eq(chosen, Tensor(pad)), -1), Tensor(0));
-            result = index_add(zeros_of(each, {bags, weight.sizes()[1]}), 0, narrow(bag_of, 0, 0, used), each);
+            result = zeros_of(each, {bags, weight.sizes()[1]});
+            in_place(index_add, result, 0, narrow(bag_of, 0, 0, used), each);
             if (mode == 1) {
               const Tensor count = masked_fill(sizes, eq(sizes, Tensor(0)), Tensor(1));
               result = result / unsqueeze(cast(count, each.dtype()), -1);

@@ -640,7 +640,8 @@ OP_DEFINE(unfold){{
           const int64_t d = wrap_dim(dimension, x.dim());
           const Tensor places = reshape(unfold(arange(x.sizes()[d], kInt64, {}, g.device()), 0, size, step), {-1});
           const Tensor windows = flatten(movedim(g, -1, d + 1), d, d + 1);
-          return Grads{index_add(zeros(x.sizes(), g.dtype(), {}, g.device()), d, places, windows)};
+          Tensor out = zeros(x.sizes(), g.dtype(), {}, g.device());
+          return Grads{in_place(index_add, out, d, places, windows)};
         },
     .view = true,
 }};
