@@ -131,6 +131,18 @@ TEST(GemmBlocks, EveryNumberOfRowsAndColumns) {
     for (int64_t n = 1; n <= 34; n += 3) compare<float>({m, n, 11}, Order::rows, Order::rows, Order::rows, 1, 0, false);
 }
 
+TEST(GemmBlocks, BiasOfColumnsIsAddedLast) {
+  for (const int64_t n : {31, 64}) {
+    const int64_t m = 33, k = 900;
+    const auto a = random_values<float>(m * k, 1), b = random_values<float>(n * k, 2),
+               bias = random_values<float>(n, 3);
+    std::vector<float> c(size_t(m * n), 1), plain = c;
+    cpu::gemm<float>(m, n, k, {a.data(), k, 1}, {b.data(), 1, k}, {plain.data(), n, 1}, 2, 3);
+    cpu::gemm<float>(m, n, k, {a.data(), k, 1}, {b.data(), 1, k}, {c.data(), n, 1}, 2, 3, {nullptr, bias.data()});
+    for (int64_t i = 0; i < m * n; ++i) ASSERT_EQ(c[size_t(i)], plain[size_t(i)] + bias[size_t(i % n)]);
+  }
+}
+
 TEST(GemmBlocks, ThreadsDoNotChangeTheResult) {
   const int before = num_threads();
   const int64_t m = 201, n = 333, k = 777;

@@ -106,6 +106,7 @@ struct Tile {
   int64_t c_row;
   int64_t rows;  // R or R - 1
   T alpha, beta;
+  const T* bias = nullptr;  // one for each column, added last
 };
 
 // How a micro-kernel multiplies and sums: sum + a b.
@@ -172,8 +173,10 @@ HWY_NOINLINE void micro_kernel(const Tile<T>& t) {
 #pragma GCC unroll 2
     for (int v = 0; v < V; ++v) {
       T* at = c + i * c_row + v * N;
-      const Vec product = hn::Mul(sum[i][v], alpha);
-      hn::StoreU(read ? hn::MulAdd(hn::LoadU(d, at), beta, product) : product, d, at);
+      Vec product = hn::Mul(sum[i][v], alpha);
+      if (read) product = hn::MulAdd(hn::LoadU(d, at), beta, product);
+      if (t.bias) product = hn::Add(product, hn::LoadU(d, t.bias + v * N));
+      hn::StoreU(product, d, at);
     }
   }
 }
@@ -236,7 +239,9 @@ HWY_NOINLINE void pack_panel(const S* src, int64_t line, int64_t step, int64_t v
   const auto line_at = [&](int64_t i) { return src + std::min(i, valid - 1) * line; };
   if (step == 1 && R >= G) {
     const hn::FixedTag<T, G> d;
-    // A cache line of every line at a time: what of the panel is written to meanwhile stays in L1.
+    // A cache line of every line at a time: what of the panel is written to meanwhile stays in L1. The panel after
+    // the next is called into L2 while this one and, mostly, a product pass.
+    const int64_t ahead = 2 * R * line;
     constexpr int64_t kSteps = 64 / sizeof(T);
     for (int64_t k0 = 0; k0 < depth; k0 += kSteps) {
       const int64_t end = std::min(depth, k0 + kSteps);
@@ -246,6 +251,7 @@ HWY_NOINLINE void pack_panel(const S* src, int64_t line, int64_t step, int64_t v
         for (int64_t g = 0; g < G; ++g) {
           lines[g] = line_at(i + g);
           hwy::Prefetch(lines[g] + k0 + 2 * kSteps);
+          __builtin_prefetch(lines[g] + k0 + ahead, 0, 2);
         }
         int64_t k = k0;
         for (; k + G <= end; k += G)
@@ -384,8 +390,8 @@ void multiply(int64_t m, int64_t n, int64_t k, Strided<const S> a, const Columns
       const int64_t ks = std::min(piece_k, k - k0);
       const double work = static_cast<double>(rows) * static_cast<double>(n) * static_cast<double>(ks);
       const int64_t max_tasks =
-          in_parallel() ? 1 : static_cast<int64_t>(std::clamp(work / (1 << 18), 1.0, 8.0 * num_threads()));
-      const int64_t block_panels = std::clamp<int64_t>(n_panels / max_tasks, 2, kBlockPanels);
+          in_parallel() ? 1 : static_cast<int64_t>(std::clamp(work / (1 << 17), 1.0, 8.0 * num_threads()));
+      const int64_t block_panels = std::clamp<int64_t>(n_panels / max_tasks, n_panels < 4 ? 1 : 2, kBlockPanels);
       const int64_t n_blocks = ceil_div(n_panels, block_panels);
       const int64_t m_blocks = std::clamp<int64_t>(max_tasks / n_blocks, 1, std::max<int64_t>(1, rows / 128));
 
@@ -436,9 +442,11 @@ void multiply(int64_t m, int64_t n, int64_t k, Strided<const S> a, const Columns
               t.c = whole ? result.data() + i * result.row() + result.offset(j) : aside;
               t.c_row = whole ? result.row() : width;
               t.beta = whole ? beta_now : T(0);
+              const bool biased = last && (bias.row || bias.col), fused = biased && whole && !bias.row;
+              t.bias = fused ? bias.col + j : nullptr;
               run_tile<T, Sum>(t, width > N ? 2 : 1, !a_in_place);
               if (!whole) merge_tile<T>(aside, width, t.rows, cols, result, i, j, beta_now);
-              if (last && (bias.row || bias.col)) add_bias<T>(bias, result, i, t.rows, j, cols);
+              if (biased && !fused) add_bias<T>(bias, result, i, t.rows, j, cols);
             }
           }
           kb += depth;
