@@ -20,15 +20,17 @@ inline double digamma(double x) {
   if (x == 0) return std::copysign(kInf, -x);
   double shift = 0;
   if (x < 0) {
-    const double fraction = x - std::trunc(x);
+    const double fraction = x - round_even(x);
     if (fraction == 0) return kNan;
     shift = -kPi / std::tan(kPi * fraction);
     x = 1 - x;
   }
-  for (; x < 12; x += 1) shift -= 1 / x;
+  if (!(x < kInf)) return x + shift;
+  Dd sum{0, 0};  // its terms cancel the logarithm
+  for (; x < 12; x += 1) sum = sum + -(Dd{1, 0} / Dd{x, 0});
   const double z = 1 / (x * x);
   const double tail = z * poly(z, 1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760, 1.0 / 12);
-  return shift + (std::log(x) - 0.5 / x - tail);
+  return (log_dd(x) + sum + (-0.5 / x - tail) + shift).hi;
 }
 
 /// Hurwitz' zeta function, the sum of (q + k)^-x: Euler and Maclaurin's formula, DLMF 25.11.5 and 2.10.1.
@@ -115,12 +117,12 @@ inline double scaled_k(double nu, double x) {
   if (x == 0) return kInf;
   if (x == kInf) return 0;
   const double root = std::sqrt(x), step = root < 4 ? 0.175 : 0.7 / root;
-  double sum = 0.5;
+  Dd sum{0.5, 0};
   for (int i = 1;; ++i) {
     const double t = i * step, s = std::sinh(0.5 * t);
     const double term = std::exp(-2 * x * s * s) * std::cosh(nu * t);
-    sum += term;
-    if (term < 1e-18 * sum && 2 * x * s * s > nu * t) return sum * step;
+    sum = sum + term;
+    if (term < 1e-18 * sum.hi && 2 * x * s * s > nu * t) return sum.hi * step;
   }
 }
 inline double k0e(double x) { return scaled_k(0, x); }

@@ -43,10 +43,16 @@ HWY_INLINE V exp_falling(D d, V x) {
   const auto shift = hn::Set(d, 0x1.8p23f);  // adding it leaves the nearest integer in the low bits
   x = hn::Max(hn::Set(d, -104.0f), x);
   const V n = hn::Sub(hn::MulAdd(x, hn::Set(d, 0x1.715476p0f), shift), shift);
-  const V r = hn::MulAdd(n, hn::Set(d, 0x1.05c610p-29f), hn::NegMulAdd(n, hn::Set(d, 0x1.62e430p-1f), x));
-  return scaled(
-      d, polynomial(d, r, 1.0f, 1.0f, 0x1.fffffcp-2f, 0x1.555492p-3f, 0x1.5558b0p-5f, 0x1.12398ep-7f, 0x1.6a4d5cp-10f),
-      n);
+  // ln 2 in two parts, the first so short that its product is exact without a fused addition.
+  const V r = hn::NegMulAdd(n, hn::Set(d, 0x1.7f7d1cp-20f), hn::NegMulAdd(n, hn::Set(d, 0x1.62e4p-1f), x));
+#if HWY_NATIVE_FMA
+  const V p =
+      polynomial(d, r, 1.0f, 1.0f, 0x1.fffffcp-2f, 0x1.555492p-3f, 0x1.5558b0p-5f, 0x1.12398ep-7f, 0x1.6a4d5cp-10f);
+#else  // without fused additions the two largest terms are better added by themselves
+  const V q = polynomial(d, r, 0x1.fffffcp-2f, 0x1.555492p-3f, 0x1.5558b0p-5f, 0x1.12398ep-7f, 0x1.6a4d5cp-10f);
+  const V p = hn::Add(hn::Set(d, 1.0f), hn::MulAdd(hn::Mul(r, r), q, r));
+#endif
+  return scaled(d, p, n);
 }
 /// e^x.
 template <class D, class V = hn::Vec<D>>
