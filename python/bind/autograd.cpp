@@ -696,6 +696,7 @@ PyMethodDef functions[] = {
     {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
     {"is_inference_mode_enabled", get_mode<&Modes::inference>, METH_NOARGS, "Whether inference mode is on."},
     {"_set_inference_mode", set_inference_mode, METH_O, nullptr},
+    {"_is_observed", get_mode<&Modes::autocast>, METH_NOARGS, "Whether autocast is on for some device, or a profiler."},
     {"is_anomaly_enabled", get_mode<&Modes::anomaly>, METH_NOARGS, "Whether anomaly detection is on."},
     {"is_anomaly_check_nan_enabled", get_mode<&Modes::anomaly_nan>, METH_NOARGS, "Whether it looks for NaN."},
     {"_set_anomaly_enabled", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(set_anomaly)),

@@ -216,6 +216,12 @@ PyObject* create(PyTypeObject* type, PyObject*, PyObject*) {
 
 int accept_arguments(PyObject*, PyObject*, PyObject*) { return 0; }
 
+// Whether the module is of exactly this class and a call of it is nothing but the class's forward.
+PyObject* runs_plainly(PyObject* cls, PyObject* module) {
+  const bool same = Py_TYPE(module) == reinterpret_cast<PyTypeObject*>(cls);
+  return PyBool_FromLong(same && !has_hooks(as_module(module)) && !lookup(as_module(module)->dict, names->forward));
+}
+
 // _configure(types, dicts): which values are registered on assignment, and the dicts of hooks that all modules share.
 PyObject* configure(PyObject*, PyObject* args) {
   PyObject *types, *dicts;
@@ -229,6 +235,7 @@ PyMethodDef methods[] = {
     {"__getattr__", get_attr, METH_O, "A parameter, buffer or submodule by its name; AttributeError if there is none."},
     {"__init_subclass__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(init_subclass)),
      METH_CLASS | METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"_runs_plainly", runs_plainly, METH_CLASS | METH_O, nullptr},
     {"_configure", configure, METH_STATIC | METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

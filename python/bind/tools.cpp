@@ -1,5 +1,6 @@
 // What Python modules need from the library beside operators: type promotion, a tensor's storage as
-// bytes, the default device, denormal numbers.
+// bytes, the default device, denormal numbers, layers as one pass.
+#include "ops/inference.h"
 #include "python.h"
 #include "rushlight/autograd.h"
 
@@ -159,7 +160,39 @@ PyCFunction as_function(F f) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(f));
 }
 
+PyObject* fused_convolution(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *input, *tensors[6];
+    auto& [weight, bias, mean, var, norm_weight, norm_bias] = tensors;
+    long long stride[2], padding[2], dilation[2], groups;
+    FusedConvolution f;
+    if (!PyArg_ParseTuple(args, "OOO(LL)(LL)(LL)LOOOOd(dd):_fused_convolution", &input, &weight, &bias, &stride[0],
+                          &stride[1], &padding[0], &padding[1], &dilation[0], &dilation[1], &groups, &mean, &var,
+                          &norm_weight, &norm_bias, &f.eps, &f.low, &f.high))
+      return nullptr;
+    const auto tensor = [](PyObject* o) {
+      check<TypeError>(o == Py_None || is_tensor(o), "_fused_convolution(): arguments must be Tensors, not ",
+                       Py_TYPE(o)->tp_name);
+      return o == Py_None ? Tensor() : unwrap(o);
+    };
+    const Tensor x = tensor(input);
+    f.weight = tensor(weight), f.bias = tensor(bias);
+    f.mean = tensor(mean), f.var = tensor(var), f.norm_weight = tensor(norm_weight), f.norm_bias = tensor(norm_bias);
+    check<TypeError>(x.defined() && f.weight.defined(), "_fused_convolution(): input and weight must be Tensors");
+    f.stride = {stride[0], stride[1]}, f.padding = {padding[0], padding[1]}, f.dilation = {dilation[0], dilation[1]};
+    f.groups = groups;
+    Tensor result;
+    {
+      const ReleaseGil unlocked;
+      result = rush::fused_convolution(x, f);
+    }
+    return wrap(std::move(result));
+  });
+}
+
 PyMethodDef functions[] = {
+    {"_fused_convolution", fused_convolution, METH_VARARGS,
+     "A convolution, its batch norm by running statistics, and a clamp; not recorded (see nn/modules/fusion.py)."},
     {"promote_types", as_function(promote_types), METH_VARARGS | METH_KEYWORDS,
      "promote_types(type1, type2): the smallest dtype that holds the values of both."},
     {"result_type", as_function(result_type), METH_VARARGS | METH_KEYWORDS,

@@ -2,10 +2,13 @@
 // other way (transposed or not), for the weight an operator of its own, whose gradients are the two again.
 #include "kernels/cpu/convolution.h"
 
+#include <cmath>
 #include <ostream>
+#include <vector>
 
 #include "kernels/cpu/pointwise.h"
 #include "ops/common.h"
+#include "ops/inference.h"
 #include "tensor/sizes.h"
 
 namespace rush {
@@ -106,6 +109,24 @@ void check_convolution(const Tensor& x, const Tensor& w, const Tensor& bias, Int
         "Only zero batch or zero channel inputs are supported, but got input shape: ", x.sizes());
 }
 
+constexpr auto convolution_meta = [](const Tensor& x, const Tensor& w, const Tensor& bias, Ints stride, Ints padding,
+                                     Ints dilation, bool transposed, Ints output_padding, int64_t groups) {
+  check(w.dim() >= 3 && w.dim() <= 5, "weight should have at least three dimensions and at most five, got ", w.sizes());
+  const size_t n = size_t(w.dim()) - 2;
+  check(stride.size() == n && padding.size() == n && dilation.size() == n && output_padding.size() == n, "expected ", n,
+        " numbers each for stride, padding, dilation and output_padding");
+  for (const Ints& numbers : {stride, padding, dilation, output_padding})
+    check_int32("among stride, padding, dilation and output_padding", numbers);
+  check_int32("groups", groups);
+  check_convolution(x, w, bias, stride, padding, dilation, transposed, groups);
+  const Dims sizes = output_sizes(x, w, stride, padding, dilation, transposed, output_padding, groups);
+  const Ints space = Ints(sizes).slice(2, n);
+  check(!any_below(space, transposed ? 1 : 0),
+        "Given input size per channel: ", by_dimension(Ints(x.sizes()).slice(2, n)),
+        ". Calculated output size per channel: ", by_dimension(space), ". Output size is too small");
+  return Meta{sizes, x.dtype()};
+};
+
 /// The gradient of conv's (or transposed conv's) input: a convolution the other way with this input's sizes.
 Tensor other_way(const Tensor& g, const Tensor& w, Ints input_sizes, Ints stride, Ints padding, Ints dilation,
                  bool transposed, int64_t groups) {
@@ -193,25 +214,7 @@ OP_DEFINE(convolution){{
 
 Shape: input (n, c, spatial...), weight (out, c / groups, kernel...), transposed (c, out / groups, kernel...), bias (out).
 Dtype: any but bool, the same for all. Errors: RuntimeError where shapes, dtypes or numbers do not fit.)",
-    .infer =
-        [](const Tensor& x, const Tensor& w, const Tensor& bias, Ints stride, Ints padding, Ints dilation,
-           bool transposed, Ints output_padding, int64_t groups) {
-          check(w.dim() >= 3 && w.dim() <= 5, "weight should have at least three dimensions and at most five, got ",
-                w.sizes());
-          const size_t n = size_t(w.dim()) - 2;
-          check(stride.size() == n && padding.size() == n && dilation.size() == n && output_padding.size() == n,
-                "expected ", n, " numbers each for stride, padding, dilation and output_padding");
-          for (const Ints& numbers : {stride, padding, dilation, output_padding})
-            check_int32("among stride, padding, dilation and output_padding", numbers);
-          check_int32("groups", groups);
-          check_convolution(x, w, bias, stride, padding, dilation, transposed, groups);
-          const Dims sizes = output_sizes(x, w, stride, padding, dilation, transposed, output_padding, groups);
-          const Ints space = Ints(sizes).slice(2, n);
-          check(!any_below(space, transposed ? 1 : 0),
-                "Given input size per channel: ", by_dimension(Ints(x.sizes()).slice(2, n)),
-                ". Calculated output size per channel: ", by_dimension(space), ". Output size is too small");
-          return Meta{sizes, x.dtype()};
-        },
+    .infer = convolution_meta,
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& w, const Tensor& bias, Ints stride, Ints padding,
                   Ints dilation, bool transposed, Ints, int64_t groups) {
       if (out.numel() == 0) return;
@@ -236,6 +239,39 @@ Dtype: any but bool, the same for all. Errors: RuntimeError where shapes, dtypes
     .autocast = Autocast::half,
     .onnx = "Conv(input, weight, bias, strides=stride, pads=padding+padding, dilations=dilation, group=groups)",
 }};
+
+Tensor fused_convolution(const Tensor& x, const FusedConvolution& f) {
+  const size_t n = f.stride.size();
+  const Meta meta = convolution_meta(x, f.weight, f.bias, f.stride, f.padding, f.dilation, false, Dims(n, 0), f.groups);
+  check<NotImplementedError>(x.dtype() == kFloat32 && x.device().is_cpu(),
+                             "fused_convolution: only for float32 on the CPU, but got ", name_of(x.dtype()), " on ",
+                             x.device());
+  check(
+      f.mean.defined() == f.var.defined() && (f.mean.defined() || !(f.norm_weight.defined() || f.norm_bias.defined())),
+      "fused_convolution: a norm needs both mean and var");
+  const int64_t channels = f.weight.sizes()[0];
+  for (const Tensor* t : {&f.weight, &f.bias, &f.mean, &f.var, &f.norm_weight, &f.norm_bias})
+    check(!t->defined() || t->device().is_cpu(), "fused_convolution: expected all tensors on the CPU");
+  for (const Tensor* t : {&f.mean, &f.var, &f.norm_weight, &f.norm_bias})
+    check(!t->defined() || (t->dtype() == kFloat32 && t->dim() == 1 && t->sizes()[0] == channels),
+          "fused_convolution: expected float32 tensors of ", channels, " elements for the norm, but got one of size ",
+          t->defined() ? t->sizes() : Dims());
+
+  const auto of = [](const Tensor& t, int64_t c, float otherwise) {
+    return t.defined() ? t.data<float>()[c * t.strides()[0]] : otherwise;
+  };
+  std::vector<float> scale(size_t(channels), 1), shift(size_t(channels), 0);
+  for (int64_t c = 0; c < channels; ++c) {
+    const auto i = size_t(c);
+    if (f.mean.defined()) scale[i] = of(f.norm_weight, c, 1) / std::sqrt(of(f.var, c, 1) + float(f.eps));
+    shift[i] = of(f.norm_bias, c, 0) + (of(f.bias, c, 0) - of(f.mean, c, 0)) * scale[i];
+  }
+  Tensor out = empty(meta.sizes, meta.dtype);
+  if (out.numel() > 0)
+    cpu::convolution(out, describe(x, out, kernel_of(f.weight), f.stride, f.padding, f.dilation, f.groups), x, f.weight,
+                     cpu::Epilogue<float>{shift.data(), scale.data(), float(f.low), float(f.high)});
+  return out;
+}
 
 OP_DEFINE(convolution_weight_grad){{
     .doc = R"(The gradient of a convolution's weight from its input and its output's gradient.

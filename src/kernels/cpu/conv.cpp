@@ -27,6 +27,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/conv.cpp"
 #include <hwy/foreach_target.h>
 //
+#include "kernels/cpu/epilogue-inl.h"
 #include "kernels/cpu/gemm-inl.h"
 
 #ifndef RUSH_CONV_CPP
@@ -39,9 +40,18 @@ struct Arguments {
   const Convolution& conv;
   const T* x;  // what is read: x or grad_y
   const T* w;  // the other operand: weight or grad_y
-  const T* bias;
+  Epilogue<T> end;
   T* out;
 };
+
+}  // namespace
+}  // namespace rush::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace rush::cpu {
+namespace HWY_NAMESPACE {
+namespace {
 
 // Where results lie: position q of `grid` at origin + q * stride of an image of `size`.
 template <class T>
@@ -51,6 +61,7 @@ struct Placement {
   Extent size, origin, stride, grid;
   int64_t pixels;
   bool dense;
+  Epilogue<T> end;
 
   int64_t offset(int64_t j) const {
     const int64_t n = j / pixels, q = j - n * pixels;
@@ -66,15 +77,6 @@ struct Placement {
   T* data() const { return data_; }
   int64_t row() const { return channel; }
 };
-
-}  // namespace
-}  // namespace rush::cpu
-#endif
-
-HWY_BEFORE_NAMESPACE();
-namespace rush::cpu {
-namespace HWY_NAMESPACE {
-namespace {
 
 // What a tap reads for a run of output positions, at most a panel's width of them: elements from + i * step for i in
 // range, and zeros elsewhere. The masks say the same for the vectors that are loaded: [step][vector].
@@ -191,6 +193,26 @@ struct Patches {
   int64_t row() const { return 0; }
 };
 
+// The engine's last step for a tile; this overload is the one for a Placement.
+template <class T>
+HWY_NOINLINE void add_bias(const Bias<T>&, const Placement<T>& result, int64_t i0, int64_t rows, int64_t j0,
+                           int64_t cols) {
+  const hn::ScalableTag<T> d;
+  constexpr int64_t N = kLanes<T>;
+  for (int64_t j = 0; j < cols;) {
+    const int64_t run = std::min(result.run(j0 + j), cols - j);
+    T* c = result.data() + i0 * result.row() + result.offset(j0 + j);
+    for (int64_t i = 0; i < rows; ++i, c += result.row()) {
+      const Finish<T> finish(result.end, hn::Set(d, result.end.scale_of(i0 + i)),
+                             hn::Set(d, result.end.shift_of(i0 + i)));
+      int64_t x = 0;
+      for (; x + N <= run; x += N) hn::StoreU(finish(hn::LoadU(d, c + x)), d, c + x);
+      if (x < run) store_first(d, finish(load_first(d, c + x, run - x)), c + x, run - x);
+    }
+    j += run;
+  }
+}
+
 // ---- one input channel a group --------------------------------------------------------------------------------------
 
 // A copy of a plane that covers every position which a gather reads, zeros outside.
@@ -254,6 +276,7 @@ struct DepthwiseRow {
   const T* weights;
   int64_t taps, step, count;
   T bias;
+  Epilogue<T> end;
 };
 
 template <class T, int kStep, int V>
@@ -270,8 +293,10 @@ HWY_INLINE void depthwise_vectors(const DepthwiseRow<T>& r, int64_t i, T* out) {
     for (int v = 0; v < V; ++v)
       sums[v] = hn::MulAdd(load_steps<kStep>(d, from + v * N * r.step, r.step), weight, sums[v]);
   }
+  const Finish<T> finish(r.end, hn::Zero(d), hn::Zero(d));
 #pragma GCC unroll 4
   for (int v = 0; v < V; ++v) {
+    sums[v] = finish.clamp(sums[v]);
     if (i + (v + 1) * N <= r.count) {
       hn::StoreU(sums[v], d, out + i + v * N);
     } else if (i + v * N < r.count) {
@@ -288,11 +313,124 @@ HWY_NOINLINE void depthwise_row(const DepthwiseRow<T>& r, T* out) {
   for (; i < r.count; i += N) depthwise_vectors<T, kStep, 1>(r, i, out);
 }
 
+// The windows of 3 x 3 neighbours that a plane is summed over: read where they lie, with zeros around by masks. Rows of
+// sums stay in registers while the rows of the source pass.
+template <class T>
+struct PlaneWindows {
+  int64_t step, height, width, out_height, out_width, top, left;  // of the first window; at most 0
+  bool suits;
+
+  PlaneWindows(const Gather& g, const Placement<T>& place)
+      : step(g.step[2]),
+        height(g.source[1]),
+        width(g.source[2]),
+        out_height(g.grid[1]),
+        out_width(g.grid[2]),
+        top(0),
+        left(0),
+        suits(kHasMasks && place.dense && g.offsets.size() == 9 && g.source[0] == 1 && g.grid[0] == 1 &&
+              g.step[1] == step && step <= 2) {
+    if (!suits) return;
+    int64_t bottom = g.offsets[0][1], right = g.offsets[0][2];
+    top = bottom, left = right;
+    for (const Extent& offset : g.offsets) {
+      suits &= offset[0] == 0;
+      top = std::min(top, offset[1]);
+      left = std::min(left, offset[2]);
+      bottom = std::max(bottom, offset[1]);
+      right = std::max(right, offset[2]);
+    }
+    suits &= bottom == top + 2 && right == left + 2 && top <= 0 && top >= -2;
+  }
+  // The place of a tap in the window.
+  int64_t at(const Extent& offset) const { return (offset[1] - top) * 3 + offset[2] - left; }
+};
+
+template <class T, int kStep>
+HWY_NOINLINE void sum_windows(const PlaneWindows<T>& p, const T* in, const T* weights, T shift, const Epilogue<T>& end,
+                              T* out) {
+  const hn::ScalableTag<T> d;
+  using Vec = hn::Vec<decltype(d)>;
+  constexpr int64_t N = kLanes<T>;
+  const Vec start = hn::Set(d, shift);
+  const Finish<T> finish(end, start, start);
+  Vec w[9];
+#pragma GCC unroll 9
+  for (int t = 0; t < 9; ++t) w[t] = hn::Set(d, weights[t]);
+  const auto up_to = [&](int64_t n)
+                         HWY_ATTR { return hn::FirstN(d, static_cast<size_t>(std::clamp<int64_t>(n, 0, N))); };
+  for (int64_t x = 0; x < p.out_width; x += N) {
+    const int64_t from = x * kStep + p.left;
+    const auto mask_at = [&](int64_t at) HWY_ATTR { return hn::AndNot(up_to(-at), up_to(p.width - at)); };
+    const auto columns = up_to(p.out_width - x);
+    const bool whole = x + N <= p.out_width;
+    const auto store = [&](Vec sum, int64_t y) HWY_ATTR {
+      T* const to = out + y * p.out_width + x;
+      const Vec v = finish.clamp(sum);
+      if (whole) {
+        hn::StoreU(v, d, to);
+      } else {
+        hn::BlendedStore(v, columns, d, to);
+      }
+    };
+    if constexpr (kStep == 1) {
+      const auto m0 = mask_at(from), m1 = mask_at(from + 1), m2 = mask_at(from + 2);
+      Vec a = start, b = start;  // the rows of sums that end with this row of the source, and with the next
+      for (int64_t r = 0, y = -2 - p.top; y < p.out_height; ++r, ++y) {
+        Vec c = start;
+        if (r < p.height) {
+          const T* const row = in + r * p.width + from;
+          const Vec v0 = hn::MaskedLoad(m0, d, row), v1 = hn::MaskedLoad(m1, d, row + 1),
+                    v2 = hn::MaskedLoad(m2, d, row + 2);
+          a = hn::MulAdd(v2, w[8], hn::MulAdd(v1, w[7], hn::MulAdd(v0, w[6], a)));
+          b = hn::MulAdd(v2, w[5], hn::MulAdd(v1, w[4], hn::MulAdd(v0, w[3], b)));
+          c = hn::MulAdd(v2, w[2], hn::MulAdd(v1, w[1], hn::MulAdd(v0, w[0], c)));
+        }
+        if (y >= 0) store(a, y);
+        a = b;
+        b = c;
+      }
+    } else {
+      const auto m0 = mask_at(from), m1 = mask_at(from + N), m2 = mask_at(from + 2), m3 = mask_at(from + 2 + N);
+      for (int64_t y = 0; y < p.out_height; ++y) {
+        Vec sum = start;
+#pragma GCC unroll 3
+        for (int k = 0; k < 3; ++k) {
+          const int64_t r = 2 * y + p.top + k;
+          if (r < 0 || r >= p.height) continue;
+          const T* const row = in + r * p.width + from;
+          const Vec lo = hn::MaskedLoad(m0, d, row), hi = hn::MaskedLoad(m1, d, row + N);
+          const Vec last = hn::ConcatEven(d, hn::MaskedLoad(m3, d, row + 2 + N), hn::MaskedLoad(m2, d, row + 2));
+          sum = hn::MulAdd(hn::ConcatEven(d, hi, lo), w[3 * k], sum);
+          sum = hn::MulAdd(hn::ConcatOdd(d, hi, lo), w[3 * k + 1], sum);
+          sum = hn::MulAdd(last, w[3 * k + 2], sum);
+        }
+        store(sum, y);
+      }
+    }
+  }
+}
+
 // Output channel c of image n sums over `per` source channels, from c * per / mult on, each with its own taps.
 template <class T>
 void depthwise(const Arguments<T>& a, const Gather& g, int64_t channels, int64_t per, int64_t mult,
                const Placement<T>& place) {
   if (volume(g.grid) == 0) return;
+  if (const PlaneWindows<T> windows(g, place); windows.suits && per == 1) {
+    const int64_t source = volume(g.source), pixels = volume(g.grid), kernel = volume(a.conv.kernel);
+    parallel_for(0, a.conv.batch * channels, std::max<int64_t>(1, (1 << 14) / pixels), [&](int64_t lo, int64_t hi) {
+      for (int64_t item = lo; item < hi; ++item) {
+        const int64_t n = item / channels, c = item % channels;
+        T weights[9];
+        for (size_t t = 0; t < 9; ++t)
+          weights[windows.at(g.offsets[t])] = a.w[c * kernel + g.taps[t]] * a.end.scale_of(c);
+        const auto sum = windows.step == 1 ? sum_windows<T, 1> : sum_windows<T, 2>;
+        sum(windows, a.x + (n * (channels / mult) + c / mult) * source, weights, a.end.shift_of(c), a.end,
+            place.data_ + n * place.image + c * place.channel);
+      }
+    });
+    return;
+  }
   const Padded<T> padded(g);
   const auto taps = static_cast<int64_t>(g.taps.size());
   const int64_t kernel = volume(a.conv.kernel), source = volume(g.source), source_channels = channels * per / mult;
@@ -312,9 +450,10 @@ void depthwise(const Arguments<T>& a, const Gather& g, int64_t channels, int64_t
       for (int64_t s = 0; s < per; ++s) {
         padded.fill(a.x + (n * source_channels + first + s) * source, g.source, planes + s * padded.numel());
         const int64_t owner = per == 1 ? c : first + s;  // the output channel of the convolution: the weight's row
-        for (int64_t t = 0; t < taps; ++t) weights[s * taps + t] = a.w[owner * kernel + g.taps[static_cast<size_t>(t)]];
+        for (int64_t t = 0; t < taps; ++t)
+          weights[s * taps + t] = a.w[owner * kernel + g.taps[static_cast<size_t>(t)]] * a.end.scale_of(c);
       }
-      DepthwiseRow<T> row{planes, at.data(), weights, per * taps, g.step[2], width, a.bias ? a.bias[c] : T(0)};
+      DepthwiseRow<T> row{planes, at.data(), weights, per * taps, g.step[2], width, a.end.shift_of(c), a.end};
       T* const out = place.data_ + n * place.image + c * place.channel;
       for (int64_t z = 0; z < g.grid[0]; ++z)
         for (int64_t y = 0; y < g.grid[1]; ++y) {
@@ -538,7 +677,7 @@ template <class T>
 Placement<T> placement(T* out, int64_t channels, const Extent& size, const Extent& origin, const Extent& stride,
                        const Extent& grid) {
   const bool dense = stride == Extent{1, 1, 1} && volume(grid) == volume(size);
-  return {out, channels * volume(size), volume(size), size, origin, stride, grid, volume(grid), dense};
+  return {out, channels * volume(size), volume(size), size, origin, stride, grid, volume(grid), dense, {}};
 }
 
 template <class Body>
@@ -558,7 +697,7 @@ template <class T>
 void only_bias(const Arguments<T>& a, int64_t channels, int64_t pixels) {
   T* out = a.out;
   for (int64_t i = 0; i < a.conv.batch * channels; ++i)
-    out = std::fill_n(out, pixels, a.bias ? a.bias[i % channels] : T(0));
+    out = std::fill_n(out, pixels, std::min(std::max(a.end.shift_of(i % channels), a.end.low), a.end.high));
 }
 
 template <class T>
@@ -576,10 +715,11 @@ void forward(const Arguments<T>& a) {
   for_groups(c.groups, [&](int64_t g) {
     Placement<T> result = place;
     result.data_ += g * out * place.channel;
+    result.end = a.end.from(g * out);
     const int64_t source = volume(c.input);
     const Patches<T> patches{a.x + g * in * source, c.in_channels * source, source, gather};
     multiply<T, T>(out, c.batch * place.pixels, depth, {a.w + g * out * depth, depth, 1}, patches, result, T(1), T(0),
-                   {a.bias ? a.bias + g * out : nullptr, nullptr});
+                   {result.end.shift, nullptr});
   });
 }
 
@@ -610,10 +750,11 @@ void backward_data(const Arguments<T>& a) {
                    });
       Placement<T> result = place;
       result.data_ += g * in * place.channel;
+      result.end = a.end.from(g * in);
       const int64_t source = volume(c.output);
       const Patches<T> patches{a.x + g * out * source, c.out_channels * source, source, gather};
       multiply<T, T>(in, c.batch * place.pixels, out * taps, {weights, out * taps, 1}, patches, result, T(1), T(0),
-                     {a.bias ? a.bias + g * in : nullptr, nullptr});
+                     {result.end.shift, nullptr});
     });
   });
 }
@@ -685,11 +826,15 @@ void conv_forward(const Convolution& c, const T* x, const T* weight, const T* bi
     in_float(x, input_numel(c), weight, weight_numel(c), bias, c.out_channels, y, output_numel(c),
              [&](auto... a) { conv_forward<float>(c, a...); });
   } else if constexpr (std::is_same_v<T, float>) {
-    if (winograd_suits(c)) return winograd_forward(c, x, weight, bias, y);
-    HWY_DYNAMIC_DISPATCH(forward_float)({c, x, weight, bias, y});
+    conv_forward(c, x, weight, Epilogue<float>{bias}, y);
   } else {
-    HWY_DYNAMIC_DISPATCH(forward_double)({c, x, weight, bias, y});
+    HWY_DYNAMIC_DISPATCH(forward_double)({c, x, weight, {bias}, y});
   }
+}
+
+void conv_forward(const Convolution& c, const float* x, const float* weight, const Epilogue<float>& end, float* y) {
+  if (winograd_suits(c)) return winograd_forward(c, x, weight, end, y);
+  HWY_DYNAMIC_DISPATCH(forward_float)({c, x, weight, end, y});
 }
 
 template <class T>
@@ -702,9 +847,9 @@ void conv_backward_data(const Convolution& c, const T* grad_y, const T* weight, 
   } else if constexpr (std::is_same_v<T, float>) {
     if (winograd_suits(c)) return winograd_backward_data(c, grad_y, weight, grad_x, bias);
     if (indirect_suits(c)) return indirect_backward_data(c, grad_y, weight, grad_x, bias);
-    HWY_DYNAMIC_DISPATCH(backward_data_float)({c, grad_y, weight, bias, grad_x});
+    HWY_DYNAMIC_DISPATCH(backward_data_float)({c, grad_y, weight, {bias}, grad_x});
   } else {
-    HWY_DYNAMIC_DISPATCH(backward_data_double)({c, grad_y, weight, bias, grad_x});
+    HWY_DYNAMIC_DISPATCH(backward_data_double)({c, grad_y, weight, {bias}, grad_x});
   }
 }
 
@@ -718,9 +863,9 @@ void conv_backward_weight(const Convolution& c, const T* x, const T* grad_y, T* 
   } else if constexpr (std::is_same_v<T, float>) {
     if (winograd_suits(c)) return winograd_backward_weight(c, x, grad_y, grad_weight);
     if (indirect_suits(c)) return indirect_backward_weight(c, x, grad_y, grad_weight);
-    HWY_DYNAMIC_DISPATCH(backward_weight_float)({c, x, grad_y, nullptr, grad_weight});
+    HWY_DYNAMIC_DISPATCH(backward_weight_float)({c, x, grad_y, {}, grad_weight});
   } else {
-    HWY_DYNAMIC_DISPATCH(backward_weight_double)({c, x, grad_y, nullptr, grad_weight});
+    HWY_DYNAMIC_DISPATCH(backward_weight_double)({c, x, grad_y, {}, grad_weight});
   }
 }
 

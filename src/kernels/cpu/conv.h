@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "rushlight/half.h"
@@ -33,11 +34,29 @@ inline Extent extent(std::span<const int64_t> sizes, int64_t fill) {
   return result;
 }
 
+/// What becomes of the sums of a channel: clamp(sum * scale + shift, low, high). Without a scale it is 1; without a
+/// shift they stay as they are.
+template <class T>
+struct Epilogue {
+  const T *shift = nullptr, *scale = nullptr;
+  T low = -std::numeric_limits<T>::infinity(), high = std::numeric_limits<T>::infinity();
+
+  T scale_of(int64_t channel) const { return scale ? scale[channel] : T(1); }
+  T shift_of(int64_t channel) const { return shift ? shift[channel] : T(0); }
+  /// For the channels from `first` on.
+  Epilogue from(int64_t first) const {
+    return {shift ? shift + first : nullptr, scale ? scale + first : nullptr, low, high};
+  }
+};
+
 /// y (batch, out_channels, output...) = x (batch, in_channels, input...) convolved with weight (out_channels,
 /// in_channels / groups, kernel...), plus bias (out_channels) unless null. T: float, double, BFloat16, Half (summed in
 /// float). Results do not depend on the number of threads.
 template <class T>
 void conv_forward(const Convolution& conv, const T* x, const T* weight, const T* bias, T* y);
+
+/// The same for floats, with any end.
+void conv_forward(const Convolution& conv, const float* x, const float* weight, const Epilogue<float>& end, float* y);
 
 /// grad_x from grad_y; plus bias (in_channels) unless null, which is for transposed convolutions.
 template <class T>

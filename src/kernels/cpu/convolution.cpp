@@ -90,6 +90,11 @@ void convolution(Tensor& y, const Convolution& conv, const Tensor& x, const Tens
   });
 }
 
+void convolution(Tensor& y, const Convolution& conv, const Tensor& x, const Tensor& weight,
+                 const Epilogue<float>& end) {
+  conv_forward(conv, packed(x, kFloat32).data<float>(), packed(weight, kFloat32).data<float>(), end, y.data<float>());
+}
+
 void convolution_transposed(Tensor& x, const Convolution& conv, const Tensor& y, const Tensor& weight,
                             const Tensor& bias) {
   biased(x, y, weight, bias, [&]<class T>(T* out, const T* a, const T* w, const T* bias) {

@@ -7,6 +7,8 @@ namespace rush::cpu {
 
 /// y = x convolved with weight, plus bias unless undefined.
 void convolution(Tensor& y, const Convolution& conv, const Tensor& x, const Tensor& weight, const Tensor& bias);
+/// The same for floats on the CPU, with any end.
+void convolution(Tensor& y, const Convolution& conv, const Tensor& x, const Tensor& weight, const Epilogue<float>& end);
 /// The transposed one: x = the gradient of convolution's input for the output y, plus bias.
 void convolution_transposed(Tensor& x, const Convolution& conv, const Tensor& y, const Tensor& weight,
                             const Tensor& bias);

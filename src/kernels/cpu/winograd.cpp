@@ -30,6 +30,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/winograd.cpp"
 #include <hwy/foreach_target.h>
 //
+#include "kernels/cpu/epilogue-inl.h"
 #include "kernels/cpu/gemm-inl.h"
 
 #ifndef RUSH_WINOGRAD_CPP
@@ -71,7 +72,8 @@ struct Segment {
 // A forward product, of a convolution or of its gradient.
 struct Product {
   int64_t side;
-  const float *x, *weight, *bias;
+  const float *x, *weight;
+  Epilogue<float> end;
   float* y;
   int64_t images, in, out;
   int64_t height, width, out_height, out_width, top, left;
@@ -265,13 +267,16 @@ HWY_NOINLINE void write_tiles(const Transformed& in, int64_t row, int64_t column
   const D d;
   const int64_t width = kSide * s.count, channels = std::min(N, p.out - k0);
   float* const strip = scratch<float>(Scratch::gather, kSide * width * N);
-  const Vec bias = p.bias ? load_first(d, p.bias + k0, channels) : hn::Zero(d);
+  const auto of_channels = [&](const float* values, float otherwise) HWY_ATTR {
+    return values ? load_first(d, values + k0, channels) : hn::Set(d, otherwise);
+  };
+  const Finish<float> finish(p.end, of_channels(p.end.scale, 1), of_channels(p.end.shift, 0));
   for (int64_t t = 0; t < s.count; ++t) {
     const float* const from = in.data + (row + t) * in.row + column;
     float* const to = strip + t * kSide * N;
     transform_square<W, kSide>([&](int y, int x) HWY_ATTR { return hn::LoadU(d, from + (y * W + x) * in.plane); },
                                [&](int y, int x, Vec v)
-                                   HWY_ATTR { hn::Store(hn::Add(v, bias), d, to + (y * width + x) * N); });
+                                   HWY_ATTR { hn::Store(finish(v), d, to + (y * width + x) * N); });
   }
   for (int64_t y = 0; y < std::min(kSide, p.out_height - s.y); ++y)
     transpose(strip + y * width * N, N, std::min(width, p.out_width - s.x), channels,
@@ -282,25 +287,31 @@ HWY_NOINLINE void write_tiles(const Transformed& in, int64_t row, int64_t column
 
 constexpr int64_t kWeightRows = 16;  // input channels whose weights are transposed together
 
-// A row for each input channel: the weights of `width` output channels from k0 on.
+// A row for each of `depth` input channels from `first` on: the weights of `width` output channels from k0 on.
 template <int W>
-HWY_NOINLINE void transform_weights(const Product& p, int64_t k0, int64_t width, const Transformed& out,
-                                    int64_t column) {
+HWY_NOINLINE void transform_weights(const Product& p, int64_t k0, int64_t width, int64_t first, int64_t depth,
+                                    const Transformed& out) {
   const D d;
-  const int64_t outs = std::min(width, p.out - k0);
+  const int64_t outs = std::min(width, p.out - k0), end = first + depth;
   HWY_ALIGN float lines[kWeightRows * 9 * kPanel<float>];  // (input channel, tap) by output channel
   if (outs < width) std::fill_n(lines, kWeightRows * 9 * width, 0.f);
-  for (int64_t c0 = 0; c0 < p.in; c0 += kWeightRows) {
-    const int64_t channels = std::min(kWeightRows, p.in - c0);
-    if (p.turned)
+  for (int64_t c0 = first; c0 < end; c0 += kWeightRows) {
+    const int64_t channels = std::min(kWeightRows, end - c0);
+    if (p.turned) {
       for (int64_t c = 0; c < channels; ++c)
         transpose(p.weight + ((c0 + c) * p.out + k0) * 9, 9, outs, 9, lines + c * 9 * width, width);
-    else
+    } else {
+      // The next ones: these are more streams than the hardware follows.
+      const int64_t next = std::min(kWeightRows, p.in - c0 - channels) * 9;
+      for (int64_t o = 0; o < outs; ++o)
+        for (int64_t i = 0; i < next; i += 16)
+          __builtin_prefetch(p.weight + ((k0 + o) * p.in + c0 + channels) * 9 + i, 0, 2);
       transpose(p.weight + (k0 * p.in + c0) * 9, p.in * 9, outs, channels * 9, lines, width);
+    }
     for (int64_t c = 0; c < channels; ++c)
       for (int64_t v = 0; v < width; v += N) {
         const float* const taps = lines + c * 9 * width + v;
-        float* const to = out.data + (c0 + c) * out.row + column + v;
+        float* const to = out.data + (c0 - first + c) * out.row + v;
         transform_square<3, W>(
             [&](int y, int x) HWY_ATTR {
               const int tap = y * 3 + x;
@@ -315,6 +326,21 @@ HWY_NOINLINE void transform_weights(const Product& p, int64_t k0, int64_t width,
 
 int64_t panel_width(int64_t out, int64_t k0) { return out - k0 > N ? kPanel<float> : N; }
 
+// m = v u, or m += v u, for each position: of `count` tiles and u's input channels, which begin at v's column `first`.
+template <int W>
+void multiply_positions(const Transformed& v, int64_t row0, int64_t first, int64_t count, const Transformed& u,
+                        int64_t depth, int64_t width, const Transformed& m) {
+  const int64_t R = panel_rows(count);
+  for (int64_t position = 0; position < W * W; ++position)
+    for (int64_t row = 0; row < count; row += R) {
+      const float* const a = v.data + position * v.plane + (row0 + row) * v.row + first;
+      run_tile<float>(
+          {depth, a, v.row, 1, u.data + position * u.plane, u.row, m.data + position * m.plane + row * m.row, m.row,
+           std::min(R, count - row), 1, first == 0 ? 0.f : 1.f},
+          width > N ? 2 : 1, false);
+    }
+}
+
 // Output channels from k0 on, of segments [lo, hi): their transformed tiles begin at row `first` of v, the panel's
 // weights at u.
 template <int W>
@@ -324,20 +350,32 @@ void multiply_panel(const Product& p, const Tiles& tiles, const Transformed& v, 
   while (lo < hi) {
     int64_t next = lo + 1;
     while (next < hi && tiles.first(next + 1) - tiles.first(lo) <= kSegment) ++next;
-    const int64_t count = tiles.first(next) - tiles.first(lo), R = panel_rows(count);
+    const int64_t count = tiles.first(next) - tiles.first(lo);
     const Transformed m = transformed(Scratch::c, W * W, count, width);
-    for (int64_t position = 0; position < W * W; ++position)
-      for (int64_t row = 0; row < count; row += R) {
-        const float* const a = v.data + position * v.plane + (tiles.first(lo) - first + row) * v.row;
-        run_tile<float>({p.in, a, v.row, 1, u.data + position * u.plane, u.row,
-                         m.data + position * m.plane + row * m.row, m.row, std::min(R, count - row), 1, 0},
-                        width > N ? 2 : 1, false);
-      }
+    multiply_positions<W>(v, tiles.first(lo) - first, 0, count, u, p.in, width, m);
     for (int64_t i = lo; i < next; ++i)
       for (int64_t c = 0; c < width; c += N)
         if (k0 + c < p.out) write_tiles<W>(m, tiles.first(i) - tiles.first(lo), c, Segment(tiles, i), p, k0 + c);
     lo = next;
   }
+}
+
+// The same for all tiles where these are few: with the weights of some input channels at a time, whose transforms stay
+// in L2.
+template <int W>
+void multiply_few(const Product& p, const Tiles& tiles, const Transformed& v, int64_t k0) {
+  constexpr int64_t kDepth = (448 << 10) / (W * W * kPanel<float> * int64_t(sizeof(float))) / kWeightRows * kWeightRows;
+  const int64_t width = panel_width(p.out, k0);
+  const Transformed m = transformed(Scratch::c, W * W, tiles.count(), width);
+  for (int64_t first = 0; first < p.in; first += kDepth) {
+    const int64_t depth = std::min(kDepth, p.in - first);
+    const Transformed u = transformed(Scratch::b, W * W, depth, width);
+    transform_weights<W>(p, k0, width, first, depth, u);
+    multiply_positions<W>(v, 0, first, tiles.count(), u, depth, width, m);
+  }
+  for (int64_t i = 0; i < tiles.segments(); ++i)
+    for (int64_t c = 0; c < width; c += N)
+      if (k0 + c < p.out) write_tiles<W>(m, tiles.first(i), c, Segment(tiles, i), p, k0 + c);
 }
 
 template <int W>
@@ -361,7 +399,7 @@ void multiply_images_by(const Product& p) {
     };
     parallel_for(0, panels, 1, [&](int64_t lo, int64_t hi) {
       for (int64_t panel = lo; panel < hi; ++panel)
-        transform_weights<W>(p, panel * kPanel<float>, panel_weights(panel).row, panel_weights(panel), 0);
+        transform_weights<W>(p, panel * kPanel<float>, panel_weights(panel).row, 0, p.in, panel_weights(panel));
     });
     split(segments, ceil_div(tiles.count(), kSegment), [&](int64_t lo, int64_t hi) {
       const int64_t first = tiles.first(lo);
@@ -377,8 +415,12 @@ void multiply_images_by(const Product& p) {
   parallel_for(0, panels, 1, [&](int64_t lo, int64_t hi) {
     for (int64_t panel = lo; panel < hi; ++panel) {
       const int64_t k0 = panel * kPanel<float>, width = panel_width(p.out, k0);
+      if (tiles.count() <= 2 * kSegment) {
+        multiply_few<W>(p, tiles, v, k0);
+        continue;
+      }
       const Transformed u = transformed(Scratch::b, W * W, p.in, width);
-      transform_weights<W>(p, k0, width, u, 0);
+      transform_weights<W>(p, k0, width, 0, p.in, u);
       multiply_panel<W>(p, tiles, v, 0, u, k0, 0, segments);
     }
   });
@@ -482,17 +524,30 @@ int64_t best_side(const Convolution& c) {
 
 bool winograd_suits(const Convolution& c) { return best_side(c) != 0; }
 
-void winograd_forward(const Convolution& c, const float* x, const float* weight, const float* bias, float* y) {
+void winograd_forward(const Convolution& c, const float* x, const float* weight, const Epilogue<float>& end, float* y) {
   HWY_DYNAMIC_DISPATCH(multiply_images)
-  ({best_side(c), x, weight, bias, y, c.batch, c.in_channels, c.out_channels, c.input[1], c.input[2], c.output[1],
+  ({best_side(c), x, weight, end, y, c.batch, c.in_channels, c.out_channels, c.input[1], c.input[2], c.output[1],
     c.output[2], -c.padding[1], -c.padding[2], false});
 }
 
 void winograd_backward_data(const Convolution& c, const float* grad_y, const float* weight, float* grad_x,
                             const float* bias) {
   HWY_DYNAMIC_DISPATCH(multiply_images)
-  ({best_side(c), grad_y, weight, bias, grad_x, c.batch, c.out_channels, c.in_channels, c.output[1], c.output[2],
-    c.input[1], c.input[2], c.padding[1] - 2, c.padding[2] - 2, true});
+  ({best_side(c),
+    grad_y,
+    weight,
+    {bias},
+    grad_x,
+    c.batch,
+    c.out_channels,
+    c.in_channels,
+    c.output[1],
+    c.output[2],
+    c.input[1],
+    c.input[2],
+    c.padding[1] - 2,
+    c.padding[2] - 2,
+    true});
 }
 
 void winograd_backward_weight(const Convolution& c, const float* x, const float* grad_y, float* grad_weight) {

@@ -8,7 +8,8 @@ namespace rush::cpu {
 bool winograd_suits(const Convolution& conv);
 
 /// As conv_forward, conv_backward_data and conv_backward_weight. Errors are about twice those of plain summation.
-void winograd_forward(const Convolution& conv, const float* x, const float* weight, const float* bias, float* y);
+void winograd_forward(const Convolution& conv, const float* x, const float* weight, const Epilogue<float>& end,
+                      float* y);
 void winograd_backward_data(const Convolution& conv, const float* grad_y, const float* weight, float* grad_x,
                             const float* bias);
 void winograd_backward_weight(const Convolution& conv, const float* x, const float* grad_y, float* grad_weight);

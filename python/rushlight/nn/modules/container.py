@@ -10,6 +10,7 @@ from itertools import chain, islice
 import rushlight as torch
 
 from ..parameter import Parameter
+from . import fusion
 from .module import Module, _indent_rest, _typename
 
 __all__ = ["Container", "Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"]
@@ -146,6 +147,8 @@ class Sequential(Module):
 
     def forward(self, input):
         """The result of the last module."""
+        if not torch.is_grad_enabled():
+            return fusion.run(list(self._modules.values()), input)
         for module in self._modules.values():
             input = module(input)
         return input

@@ -1,0 +1,71 @@
+"""Inference of a convolution, its batch norm and its ReLU as one operator, where nobody can see the difference."""
+
+from __future__ import annotations
+
+import math
+
+import rushlight as torch
+
+from ..parameter import Parameter
+from .activation import ReLU, ReLU6
+from .batchnorm import BatchNorm2d
+from .conv import Conv2d
+
+_NO_NORM = (None, None, None, None, 0.0)
+_NO_BOUNDS = (-math.inf, math.inf)
+
+
+def _plain(tensor):
+    return tensor is None or (type(tensor) in (torch.Tensor, Parameter) and tensor.dtype is torch.float32)
+
+
+def _norm(module):
+    """The norm's arguments of the operator, None where it has to run on its own."""
+    if not BatchNorm2d._runs_plainly(module) or module.training:
+        return None
+    norm = (module.running_mean, module.running_var, module.weight, module.bias, module.eps)
+    return norm if norm[0] is not None and norm[1] is not None and all(map(_plain, norm[:4])) else None
+
+
+def _bounds(module):
+    if ReLU._runs_plainly(module):
+        return (0.0, math.inf)
+    return (module.min_val, module.max_val) if ReLU6._runs_plainly(module) else None
+
+
+def _fused(conv, following, input):
+    """How many modules after the convolution ran with it, and the result; (0, None) where it did not run."""
+    if not Conv2d._runs_plainly(conv) or conv.padding_mode != "zeros" or isinstance(conv.padding, str):
+        return 0, None
+    if type(input) is not torch.Tensor or input.dim() != 4 or input.dtype is not torch.float32 or not input.is_cpu:
+        return 0, None
+    if not (_plain(conv.weight) and _plain(conv.bias)):
+        return 0, None
+    norm = _norm(following[0]) if following else None
+    rest = following[norm is not None :]
+    bounds = _bounds(rest[0]) if rest else None
+    count = (norm is not None) + (bounds is not None)
+    if count == 0:
+        return 0, None
+    shape = (conv.stride, conv.padding, conv.dilation, conv.groups)
+    return count, torch._C._fused_convolution(
+        input, conv.weight, conv.bias, *shape, *(norm or _NO_NORM), bounds or _NO_BOUNDS
+    )
+
+
+def run(modules, input):
+    """Calls the modules one after another while gradients are not recorded."""
+    if Conv2d not in map(type, modules) or torch._C._is_observed():
+        for module in modules:
+            input = module(input)
+        return input
+    position = 0
+    while position < len(modules):
+        module = modules[position]
+        position += 1
+        count = 0
+        if type(module) is Conv2d:
+            count, result = _fused(module, modules[position : position + 2], input)
+        input = result if count else module(input)
+        position += count
+    return input
