@@ -257,14 +257,22 @@ Tensor fused_convolution(const Tensor& x, const FusedConvolution& f) {
           "fused_convolution: expected float32 tensors of ", channels, " elements for the norm, but got one of size ",
           t->defined() ? t->sizes() : Dims());
 
-  const auto of = [](const Tensor& t, int64_t c, float otherwise) {
-    return t.defined() ? t.data<float>()[c * t.strides()[0]] : otherwise;
+  static constexpr float kZero = 0, kOne = 1;
+  struct Channels {
+    const float* data;
+    int64_t step;
+    Channels(const Tensor& t, const float& otherwise)
+        : data(t.defined() ? t.data<float>() : &otherwise), step(t.defined() ? t.strides()[0] : 0) {}
+    float operator[](int64_t c) const { return data[c * step]; }
   };
-  std::vector<float> scale(size_t(channels), 1), shift(size_t(channels), 0);
+  const Channels bias(f.bias, kZero), mean(f.mean, kZero), var(f.var, kOne), norm_weight(f.norm_weight, kOne),
+      norm_bias(f.norm_bias, kZero);
+  const float eps = f.mean.defined() ? float(f.eps) : 0;
+  std::vector<float> scale(static_cast<size_t>(channels)), shift(static_cast<size_t>(channels));
   for (int64_t c = 0; c < channels; ++c) {
-    const auto i = size_t(c);
-    if (f.mean.defined()) scale[i] = of(f.norm_weight, c, 1) / std::sqrt(of(f.var, c, 1) + float(f.eps));
-    shift[i] = of(f.norm_bias, c, 0) + (of(f.bias, c, 0) - of(f.mean, c, 0)) * scale[i];
+    const float s = norm_weight[c] / std::sqrt(var[c] + eps);
+    scale[size_t(c)] = s;
+    shift[size_t(c)] = norm_bias[c] + (bias[c] - mean[c]) * s;
   }
   Tensor out = empty(meta.sizes, meta.dtype);
   if (out.numel() > 0)

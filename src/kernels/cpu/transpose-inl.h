@@ -20,10 +20,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 constexpr int64_t kSquare = 16 / sizeof(T);
 
-// to[c * to_row + r] = load(r)[c] of a square.
-template <class T, class Load>
+// to[c * to_row + r] = load(r)[c] of a square, or of kBelow squares below each other, whose rows a vector holds side by
+// side.
+template <class T, int64_t kBelow = 1, class Load>
 HWY_INLINE void transpose_square(const Load& load, T* to, int64_t to_row) {
-  const hn::FixedTag<T, kSquare<T>> d;
+  const hn::FixedTag<T, kSquare<T> * kBelow> d;
   const auto r0 = load(0), r1 = load(1);
   if constexpr (kSquare<T> == 4) {
     const auto r2 = load(2), r3 = load(3);
@@ -42,6 +43,18 @@ HWY_INLINE void transpose_square(const Load& load, T* to, int64_t to_row) {
   }
 }
 
+// Row 0 of kBelow squares below each other.
+template <class T, int64_t kBelow>
+HWY_INLINE auto load_below(const T* from, int64_t from_row) {
+  const hn::FixedTag<T, kSquare<T> * kBelow> d;
+  if constexpr (kBelow == 1) {
+    return hn::LoadU(d, from);
+  } else {
+    const auto low = load_below<T, kBelow / 2>(from, from_row);
+    return hn::Combine(d, load_below<T, kBelow / 2>(from + kBelow / 2 * kSquare<T> * from_row, from_row), low);
+  }
+}
+
 // to[c * to_row + r] = from[r * from_row + c] for r < rows, c < cols.
 template <class T>
 HWY_NOINLINE void transpose(const T* from, int64_t from_row, int64_t rows, int64_t cols, T* to, int64_t to_row) {
@@ -52,7 +65,17 @@ HWY_NOINLINE void transpose(const T* from, int64_t from_row, int64_t rows, int64
       for (int64_t c = 0; c < cols; ++c) to[c * to_row + r] = from[r * from_row + c];
     return;
   }
-  for (int64_t r0 = 0; r0 < rows; r0 += G)
+  constexpr int64_t kBelow = HWY_LANES(T) / G;  // stores are whole vectors where there are rows enough
+  int64_t whole = 0;
+  if constexpr (kBelow > 1)
+    for (; whole + kBelow * G <= rows; whole += kBelow * G)
+      for (int64_t c0 = 0; c0 < cols; c0 += G) {
+        const int64_t c = std::min(c0, cols - G);
+        const T* at = from + whole * from_row + c;
+        const auto load = [&](int64_t i) HWY_ATTR { return load_below<T, kBelow>(at + i * from_row, from_row); };
+        transpose_square<T, kBelow>(load, to + c * to_row + whole, to_row);
+      }
+  for (int64_t r0 = whole; r0 < rows; r0 += G)
     for (int64_t c0 = 0; c0 < cols; c0 += G) {
       const int64_t r = std::min(r0, rows - G), c = std::min(c0, cols - G);  // the last square may cover lines again
       const T* at = from + r * from_row + c;
