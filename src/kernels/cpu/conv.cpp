@@ -162,20 +162,33 @@ struct Patches {
     constexpr int64_t N = kLanes<T>;
     const auto tap_count = static_cast<int64_t>(offsets.size());
     const bool masked = kHasMasks && step[2] <= 2;
-    TapRun<T>* const runs = scratch<TapRun<T>>(Scratch::gather, tap_count);
+    int64_t across = 1;  // taps in a row: what they read along a row of the image is the same for all rows of taps
+    while (across < tap_count && offsets[static_cast<size_t>(across)][2] != offsets[0][2]) ++across;
+    TapRun<T>* const runs = scratch<TapRun<T>>(Scratch::gather, tap_count + across + 1);
+    TapRun<T>* const columns = runs + tap_count;
+    TapRun<T>& nothing = columns[across];
+    nothing.range = {0, 0};
+    nothing.whole = false;
+    if (masked) nothing.set_masks(step[2]);
     for (int64_t col = 0; col < valid;) {
       const int64_t pixels = volume(grid), n = (j0 + col) / pixels, q = (j0 + col) % pixels;
       const int64_t qz = q / (grid[1] * grid[2]), qy = q / grid[2] % grid[1], qx = q % grid[2];
       const int64_t len = std::min(valid - col, grid[2] - qx);
-      for (size_t tap = 0; tap < offsets.size(); ++tap) {
-        const int64_t z = qz * step[0] + offsets[tap][0], y = qy * step[1] + offsets[tap][1];
-        const int64_t x0 = qx * step[2] + offsets[tap][2];
+      for (int64_t t = 0; t < across; ++t) {
+        TapRun<T>& column = columns[t];
+        column.from = qx * step[2] + offsets[static_cast<size_t>(t)][2];
+        column.range = inside(column.from, step[2], source[2], len);
+        column.whole = column.range.lo == 0 && column.range.hi == len && len % N == 0;
+        if (masked && !(step[2] == 1 && column.whole)) column.set_masks(step[2]);
+      }
+      for (int64_t tap = 0; tap < tap_count; tap += across) {
+        const Extent& offset = offsets[static_cast<size_t>(tap)];
+        const int64_t z = qz * step[0] + offset[0], y = qy * step[1] + offset[1];
         const bool outside = z < 0 || z >= source[0] || y < 0 || y >= source[1];
-        const Range range = outside ? Range{0, 0} : inside(x0, step[2], source[2], len);
-        runs[tap].from = (z * source[1] + y) * source[2] + x0;
-        runs[tap].range = range;
-        runs[tap].whole = range.lo == 0 && range.hi == len && len % N == 0;
-        if (masked && !(step[2] == 1 && runs[tap].whole)) runs[tap].set_masks(step[2]);
+        for (int64_t t = 0; t < across; ++t) {
+          runs[tap + t] = outside ? nothing : columns[t];
+          runs[tap + t].from = (z * source[1] + y) * source[2] + columns[t].from;
+        }
       }
       const T* from = x + n * image;
       if (masked) {
