@@ -154,6 +154,9 @@ USUAL = {  # what is done to the model, or how the input is made
     "a forward of its own": (replace_forward, None),
     "double": (make_double, lambda x: x.double()),
     "padding by name": (lambda model: setattr(model[0], "padding", "same"), None),
+    "stride set to a number": (lambda model: setattr(model[0], "stride", 2), None),
+    "padding set to a number": (lambda model: setattr(model[0], "padding", 2), None),
+    "dilation of one number": (lambda model: setattr(model[0], "dilation", (2,)), None),
     "padding by reflection": (lambda model: setattr(model[0], "padding_mode", "reflect"), None),
     "no statistics": (lambda model: model.__setitem__(1, nn.BatchNorm2d(4, track_running_stats=False)), None),
     "subclass of Tensor": (lambda model: None, lambda x: x.as_subclass(Other)),
@@ -168,7 +171,19 @@ def test_what_goes_the_usual_way(case):
     x = torch.randn(2, 3, 6, 6)
     x = convert(x) if convert else x
     with torch.no_grad():
-        assert counted(model, x)[1] == 0
+        result, fused = counted(model, x)
+        assert fused == 0
+        if not model.training:
+            torch.testing.assert_close(result, one_by_one(model, x))
+
+
+@pytest.mark.parametrize("layer", [nn.Conv2d, nn.BatchNorm2d, nn.ReLU])
+def test_a_class_with_another_forward_goes_the_usual_way(layer, monkeypatch):
+    usual, seen = layer.forward, []
+    monkeypatch.setattr(layer, "forward", lambda self, x: (seen.append(self), usual(self, x))[1])
+    with torch.no_grad():
+        assert counted(network((3, 4, 3), {}), torch.randn(2, 3, 6, 6))[1] == 0
+    assert len(seen) == 1
 
 
 def test_only_what_is_plain_is_taken_in():
