@@ -1,12 +1,57 @@
 // Modules that hold modules.
 #include "rushlight/nn/containers.h"
 
+#include <typeinfo>
+
+#include "ops/inference.h"
+#include "rushlight/autograd.h"
+#include "rushlight/nn/activations.h"
+#include "rushlight/nn/convolutions.h"
+#include "rushlight/nn/normalizations.h"
+
 namespace rush::nn {
 namespace {
 
 int64_t position(int64_t index, int64_t size, int64_t end) {
   check<IndexError>(-size <= index && index < end, "index ", index, " is out of range for ", size, " modules");
   return index < 0 ? index + size : index;
+}
+
+/// The module at `i` if it is of exactly this class, else null.
+template <class M, class Row>
+const M* exactly(const Row& row, size_t i) {
+  return i < row.size() && typeid(*row[i].second) == typeid(M) ? static_cast<const M*>(row[i].second.get()) : nullptr;
+}
+
+/// Runs the convolution at `first` with the batch norm and the ReLU behind it in one pass over x, where that gives the
+/// same: how many modules ran, maybe none.
+template <class Row>
+size_t run_fused(const Row& row, size_t first, Tensor& x) {
+  const auto* conv = exactly<ConvImpl<2>>(row, first);
+  if (!conv || !x.defined() || conv->options.padding_mode != "zeros" || !conv->options.padding.name().empty() ||
+      x.dim() != 4)
+    return 0;
+  const auto& o = conv->options;
+  FusedConvolution fused{conv->weight, conv->bias, o.stride.all(), o.padding.all(), o.dilation.all(), o.groups};
+  size_t next = first + 1;
+  if (const auto* norm = exactly<BatchNormImpl<2>>(row, next);
+      norm && !norm->is_training() && norm->running_mean.defined()) {
+    fused.mean = norm->running_mean, fused.var = norm->running_var;
+    fused.norm_weight = norm->weight, fused.norm_bias = norm->bias;
+    fused.eps = norm->options.eps;
+    ++next;
+  }
+  const bool six = exactly<ReLU6Impl>(row, next);
+  if (six || exactly<ReLUImpl>(row, next)) {
+    fused.low = 0;
+    if (six) fused.high = 6;
+    ++next;
+  }
+  for (const Tensor& t : {x, fused.weight, fused.bias, fused.mean, fused.var, fused.norm_weight, fused.norm_bias})
+    if (t.defined() && (t.dtype() != kFloat32 || !t.device().is_cpu())) return 0;
+  if (next == first + 1) return 0;
+  x = fused_convolution(x, fused);
+  return next - first;
 }
 
 }  // namespace
@@ -23,8 +68,13 @@ void ModuleRow::insert(int64_t index, std::shared_ptr<Module> module) {
 }
 
 Tensor SequentialImpl::forward(const Tensor& input) {
+  const bool unseen = !grad_enabled() && !modes().autocast;  // by autograd, autocast and profilers
   Tensor x = input;
-  for (const auto& [name, module] : children_) x = module->forward(x);
+  for (size_t i = 0; i < size();) {
+    const size_t ran = unseen ? run_fused(children_, i, x) : 0;
+    if (ran == 0) x = children_[i].second->forward(x);
+    i += std::max<size_t>(ran, 1);
+  }
   return x;
 }
 

@@ -11,7 +11,7 @@ struct FusedConvolution {
   Tensor weight, bias;
   Dims stride, padding, dilation;
   int64_t groups = 1;
-  Tensor mean, var, norm_weight, norm_bias;  // where mean and var are undefined there is no norm
+  Tensor mean = {}, var = {}, norm_weight = {}, norm_bias = {};  // where mean and var are undefined there is no norm
   double eps = 0;
   double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
 };

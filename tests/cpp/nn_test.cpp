@@ -175,6 +175,29 @@ TEST(Containers, AreRows) {
   EXPECT_EQ(row->size(), 4u);
 }
 
+TEST(Containers, RunConvolutionNormAndReluAsOneInInference) {
+  const Tensor x = randn({2, 3, 9, 8});
+  const auto same = [](const Tensor& a, const Tensor& b) { return allclose(a, b, 1e-5, 1e-5); };
+  nn::Sequential row{nn::Conv2d({.in_channels = 3, .out_channels = 5, .kernel_size = 3, .stride = 2, .padding = 1}),
+                     nn::BatchNorm2d({.num_features = 5, .eps = 0.1}),
+                     nn::ReLU6(),
+                     nn::Conv2d({.in_channels = 5, .out_channels = 4, .kernel_size = 1}),
+                     nn::ReLU(),
+                     nn::Conv2d({.in_channels = 4, .out_channels = 2, .kernel_size = 2}),
+                     nn::Tanh()};
+  for (int round = 0; round < 2; ++round) {  // training, where the norm uses its batch and keeps statistics; inference
+    const Tensor recorded = row(x);
+    if (round == 1) {
+      const NoGrad guard;
+      EXPECT_TRUE(same(row(x), recorded));
+    }
+    row->eval();
+  }
+  row->to(kFloat64);
+  const NoGrad guard;
+  EXPECT_EQ(row(x.to(kFloat64)).dtype(), kFloat64);
+}
+
 TEST(Init, FansGainsAndPatterns) {
   EXPECT_EQ(nn::init::fan_in_and_fan_out(empty({8, 4, 3, 3})), (std::pair<int64_t, int64_t>{36, 72}));
   EXPECT_DOUBLE_EQ(nn::init::calculate_gain("leaky_relu", 1), 1);
