@@ -143,6 +143,25 @@ TEST(GemmBlocks, BiasOfColumnsIsAddedLast) {
   }
 }
 
+TEST(GemmBytes, SumsOfAllValuesAreExact) {
+  std::mt19937 generator(1);
+  for (const Shape s : {Shape{0, 3, 4}, {3, 5, 0}, {1, 1, 1}, {7, 33, 6}, {64, 64, 64}, {31, 70, 2003}})
+    for (const Order order : orders) {
+      Matrix<uint8_t> a(s.m, s.k, order, 1);
+      Matrix<int8_t> b(s.k, s.n, order, 2);
+      for (uint8_t& x : a.values) x = generator() % 4 ? 255 : uint8_t(generator());  // pairs of products pass 16 bits
+      for (int8_t& x : b.values) x = generator() % 4 ? (generator() % 8 ? 127 : -128) : int8_t(generator());
+      Matrix<int32_t> c(s.m, s.n, order, 3);
+      cpu::gemm_u8s8(s.m, s.n, s.k, a.in(), b.in(), c.out());
+      for (int64_t i = 0; i < s.m; ++i)
+        for (int64_t j = 0; j < s.n; ++j) {
+          int32_t sum = 0;
+          for (int64_t k = 0; k < s.k; ++k) sum += int32_t(a(i, k)) * int32_t(b(k, j));
+          ASSERT_EQ(c(i, j), sum) << s.m << " " << s.n << " " << s.k << " at " << i << ", " << j;
+        }
+    }
+}
+
 TEST(GemmBlocks, ThreadsDoNotChangeTheResult) {
   const int before = num_threads();
   const int64_t m = 201, n = 333, k = 777;

@@ -92,6 +92,15 @@ HWY_INLINE void store_first(D d, hn::Vec<D> v, hn::TFromD<D>* p, int64_t n) {
   }
 }
 
+// a b + c, rounded once.
+template <class Vec>
+HWY_INLINE Vec mul_add(Vec a, Vec b, Vec c) {
+  if constexpr (hwy::IsFloat<hn::TFromV<Vec>>())
+    return hn::MulAdd(a, b, c);
+  else
+    return hn::Add(hn::Mul(a, b), c);
+}
+
 // ---- the micro-kernel -----------------------------------------------------------------------------------------------
 
 // c (rows by columns) = alpha * a b + beta * c, over a K block. a lies k by k (as packed), a_step apart, or row by row.
@@ -116,6 +125,23 @@ struct MulAdd {
     return hn::MulAdd(a, b, sum);
   }
 };
+// Elements are four bytes, neighbours in k, that travel as one int32: unsigned in a, signed in b.
+struct MulAddQuads {
+  template <class Vec>
+  static HWY_INLINE Vec run(Vec a, Vec b, Vec sum) {
+    const hn::DFromV<Vec> d;
+    const hn::Repartition<int16_t, decltype(d)> d16;
+    const hn::RebindToUnsigned<decltype(d16)> d16_unsigned;
+    const auto bytes = hn::BitCast(d16_unsigned, a);
+    const auto even_a = hn::BitCast(d16, hn::And(bytes, hn::Set(d16_unsigned, uint16_t{255})));
+    const auto odd_a = hn::BitCast(d16, hn::ShiftRight<8>(bytes));
+    const auto odd_b = hn::ShiftRight<8>(hn::BitCast(d16, b));
+    const auto even_b = hn::ShiftRight<8>(hn::ShiftLeft<8>(hn::BitCast(d16, b)));
+    Vec high = hn::Zero(d), low = hn::ReorderWidenMulAccumulate(d, even_a, even_b, hn::Zero(d), high);
+    low = hn::ReorderWidenMulAccumulate(d, odd_a, odd_b, low, high);
+    return hn::Add(sum, hn::RearrangeToOddPlusEven(low, high));
+  }
+};
 #undef RUSH_PAIRS  // of the target before
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
 #define RUSH_PAIRS 1
@@ -124,6 +150,14 @@ struct MulAddPairs {
   template <class Vec>
   static HWY_INLINE Vec run(Vec a, Vec b, Vec sum) {
     asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
+    return sum;
+  }
+};
+// MulAddQuads where the CPU has AVX512_VNNI.
+struct MulAddQuadsAtOnce {
+  template <class Vec>
+  static HWY_INLINE Vec run(Vec a, Vec b, Vec sum) {
+    asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
     return sum;
   }
 };
@@ -174,7 +208,7 @@ HWY_NOINLINE void micro_kernel(const Tile<T>& t) {
     for (int v = 0; v < V; ++v) {
       T* at = c + i * c_row + v * N;
       Vec product = hn::Mul(sum[i][v], alpha);
-      if (read) product = hn::MulAdd(hn::LoadU(d, at), beta, product);
+      if (read) product = mul_add(hn::LoadU(d, at), beta, product);
       if (t.bias) product = hn::Add(product, hn::LoadU(d, t.bias + v * N));
       hn::StoreU(product, d, at);
     }
@@ -322,7 +356,7 @@ HWY_NOINLINE void merge_tile(const T* tile, int64_t width, int64_t rows, int64_t
       for (int64_t x = 0; x < run; x += N) {
         const int64_t count = std::min(run - x, N);
         auto v = hn::LoadU(d, from + x);  // the tile has room for whole vectors
-        if (beta != 0) v = hn::MulAdd(load_first(d, c + x, count), hn::Set(d, beta), v);
+        if (beta != 0) v = mul_add(load_first(d, c + x, count), hn::Set(d, beta), v);
         store_first(d, v, c + x, count);
       }
     }

@@ -1,6 +1,7 @@
 // Which way a matrix product goes: matrix times vector, the engine of gemm-inl.h, or plain blocked loops for integers
 // and complex numbers. Half types go through the engine with float panels and a float result that is rounded once;
-// where the CPU multiplies bfloat16 itself, panels hold pairs of them.
+// where the CPU multiplies bfloat16 itself, panels hold pairs of them. Bytes that are summed in 32 bits go through it
+// four by four.
 #include "kernels/cpu/gemm.h"
 
 #include <algorithm>
@@ -37,6 +38,23 @@ inline bool multiplies_bfloat16() {
   return false;
 #endif
 }
+
+/// The same for quads of bytes that are summed in 32 bits.
+inline bool multiplies_bytes() {
+#if HWY_ARCH_X86
+  static const bool has = __builtin_cpu_supports("avx512vnni");
+  return has;
+#else
+  return false;
+#endif
+}
+
+struct ByteProduct {
+  int64_t m, n, k;
+  Strided<const uint8_t> a;
+  Strided<const int8_t> b;
+  Strided<int32_t> c;
+};
 
 template <class T>
 constexpr bool is_complex = false;
@@ -189,6 +207,38 @@ Strided<const float> in_pairs(int64_t lines, int64_t k, const BFloat16* from, in
 }
 #endif
 
+// Lines of k bytes as int32 that each hold four neighbours in k: in place, or else copied. What is beyond k is 0.
+template <class S>
+Strided<const int32_t> in_quads(int64_t lines, int64_t k, const S* from, int64_t line, int64_t step, Scratch purpose) {
+  const bool whole = k % 4 == 0 && line % 4 == 0 && reinterpret_cast<uintptr_t>(from) % alignof(int32_t) == 0;
+  if (step == 1 && whole) return {reinterpret_cast<const int32_t*>(from), line / 4, 1};
+  const int64_t quads = ceil_div(k, int64_t{4});
+  auto* const to = scratch<int32_t>(purpose, lines * quads);
+  parallel_for(0, lines, std::max<int64_t>(1, (1 << 13) / std::max<int64_t>(quads, 1)), [&](int64_t lo, int64_t hi) {
+    for (int64_t i = lo; i < hi; ++i) {
+      auto* const bytes = reinterpret_cast<S*>(to + i * quads);
+      for (int64_t x = 0; x < k; ++x) bytes[x] = from[i * line + x * step];
+      std::fill(bytes + k, bytes + 4 * quads, S(0));
+    }
+  });
+  return {to, quads, 1};
+}
+
+void product_bytes(const ByteProduct& p) {
+  if (p.m == 0 || p.n == 0) return;
+  const auto a = in_quads(p.m, p.k, p.a.data, p.a.row, p.a.col, Scratch::gather);
+  const auto b = in_quads(p.n, p.k, p.b.data, p.b.col, p.b.row, Scratch::operand);
+  const StridedColumns<int32_t, int32_t> columns{{b.data, b.col, b.row}, false};
+  const auto run = [&]<class Sum>() {
+    multiply<int32_t, int32_t, Sum>(p.m, p.n, ceil_div(p.k, int64_t{4}), a, columns, StridedResult<int32_t>{p.c}, 1, 0,
+                                    {});
+  };
+#if RUSH_PAIRS
+  if (multiplies_bytes()) return run.template operator()<MulAddQuadsAtOnce>();
+#endif
+  run.template operator()<MulAddQuads>();
+}
+
 // Row i of c from the products in `sums`, with whole vectors in the usual case.
 template <class T, class S>
 void store_row(const Product<S>& p, int64_t i, const T* sums) {
@@ -272,6 +322,7 @@ HWY_EXPORT(product_float);
 HWY_EXPORT(product_double);
 HWY_EXPORT(product_bfloat16);
 HWY_EXPORT(product_half);
+HWY_EXPORT(product_bytes);
 
 void dispatch(const Product<float>& p) { HWY_DYNAMIC_DISPATCH(product_float)(p); }
 void dispatch(const Product<double>& p) { HWY_DYNAMIC_DISPATCH(product_double)(p); }
@@ -328,6 +379,10 @@ template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, Strided<const T> a, Strided<const T> b, Strided<T> c, compute_t<T> alpha,
           compute_t<T> beta, Bias<T> bias) {
   dispatch(Product<T>{m, n, k, a, b, c, alpha, beta, bias});
+}
+
+void gemm_u8s8(int64_t m, int64_t n, int64_t k, Strided<const uint8_t> a, Strided<const int8_t> b, Strided<int32_t> c) {
+  HWY_DYNAMIC_DISPATCH(product_bytes)(ByteProduct{m, n, k, a, b, c});
 }
 
 template <class T>

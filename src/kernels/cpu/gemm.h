@@ -31,6 +31,9 @@ template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, Strided<const T> a, Strided<const T> b, Strided<T> c, compute_t<T> alpha = 1,
           compute_t<T> beta = 0, Bias<T> bias = {});
 
+/// c = a b for bytes a without and b with a sign, summed in 32 bits, which wrap around.
+void gemm_u8s8(int64_t m, int64_t n, int64_t k, Strided<const uint8_t> a, Strided<const int8_t> b, Strided<int32_t> c);
+
 /// gemm for each of `batch` matrices, which lie a_batch, b_batch and c_batch elements apart (0 repeats an operand).
 template <class T>
 void batched_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, Strided<const T> a, int64_t a_batch,
