@@ -1,5 +1,6 @@
 // Special functions of double arguments (float and half results are rounded from them). They branch and iterate:
-// they are used rarely, and then accuracy counts for more than speed. DLMF is the NIST Digital Library of Mathematical
+// they are used rarely, and then accuracy counts for more than speed. Those whose names end in _short are for float
+// arguments and results and branch-free. DLMF is the NIST Digital Library of Mathematical
 // Functions, whose sections are cited.
 #pragma once
 #include <cmath>
@@ -13,6 +14,70 @@ namespace rush::formula::special {
 inline double lgamma(double x) {
   int sign = 0;
   return ::lgamma_r(x, &sign);
+}
+
+/// y (y + 1) ... (y + steps) and its derivative; without a loop, which would keep one around it from being vectorised.
+struct Rising {
+  double product, derivative;
+};
+template <int steps>
+RUSH_FN Rising rising(double y) {
+  if constexpr (steps == 0) {
+    return {y, 1};
+  } else {
+    const Rising before = rising<steps - 1>(y);
+    return {before.product * (y + steps), before.derivative * (y + steps) + before.product};
+  }
+}
+struct HalfAngle {
+  double sin, cos;
+};
+/// Of pi x / 2, |x| <= 1/2.
+RUSH_FN HalfAngle half_angle(double x) {
+  const Dd angle{kPi / 2 * x, 0};
+  return {sin_reduced(angle).hi, cos_reduced(angle).hi};
+}
+/// Up to 5/2 a polynomial that has the zeros apart, then DLMF 5.11.1 after the recurrence 5.5.1; reflection 5.5.3.
+RUSH_FN double lgamma_short(double x) {
+  const bool left = x < 0.5;
+  const double y = left ? 1 - x : x, fraction = x - round_even(x);
+  const bool central = y < 2.5, low = y < 12;
+  const Rising rise = rising<11>(y);
+  const double z = low ? y + 12 : y, inverse = 1 / z;
+  constexpr double half_log_2pi = 0.91893853320467274178;
+  const double series =
+      (z - 0.5) * log(z) - z +
+      (half_log_2pi + inverse * poly(inverse * inverse, 1.0 / 12, -1.0 / 360, 1.0 / 1260, -1.0 / 1680, 1.0 / 1188));
+  const double by_zeros =
+      (y - 1) * (y - 2) *
+      poly(y - 1.5, 0x1.eeb95b06332e4p-2, -0x1.2aed0569548e0p-3, 0x1.01af6c0e98c90p-4, -0x1.007adff0cad19p-5,
+           0x1.132f6e586f2d1p-6, -0x1.34c9d1043cacdp-7, 0x1.65d86daa29742p-8, -0x1.a7ad11958e955p-9,
+           0x1.e197f4299b178p-10, -0x1.15cef172f6331p-10, 0x1.09968e6fe9382p-10, -0x1.8d5e65734f856p-11,
+           -0x1.7abf607925f63p-12, 0x1.c4885f4a8c289p-12, 0x1.d6e9524a59ca9p-11, -0x1.8aca878018844p-11,
+           -0x1.0fbb9c60c69abp-11, 0x1.ba9f820f422c5p-12, 0x1.a28f5299e9545p-13, -0x1.33a9ef298fbb6p-13);
+  const double base = central ? by_zeros : series, steps = low & !central ? rise.product : 1;
+  const HalfAngle half = half_angle(fraction);
+  const double rest = log(left ? steps * (kPi / 2 / abs(half.sin * half.cos)) : steps);
+  return abs(x) == kInf ? kInf : (left ? rest - base : base - rest);
+}
+/// DLMF 5.11.2 after the recurrence 5.5.2, next to its zero a polynomial; reflection 5.5.4.
+RUSH_FN double digamma_short(double x) {
+  const bool left = x < 0, low = (left ? 1 - x : x) < 12;
+  const double y = left ? 1 - x : x, fraction = x - round_even(x);
+  const Rising rise = rising<11>(y);
+  const double z = low ? y + 12 : y, inverse = 1 / z, square = inverse * inverse;
+  const double tail = square * poly(square, 1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760);
+  const double series = (log(z) - (low ? rise.derivative / rise.product : 0)) - (0.5 * inverse + tail);
+  const double apart = (y - 0x1.762d86356be3fp+0) - 0x1.b86a722197829p-54;
+  const double by_zero =
+      apart * poly(apart, 0x1.ef72bc8ee38acp-1, -0x1.c563b54aa1aa2p-2, 0x1.08b4294d5046dp-2, -0x1.4fc131723830ep-3,
+                   0x1.b9a5b636bb68dp-4, -0x1.27baba50bc6bcp-4, 0x1.8fce030aea943p-5, -0x1.0fa7d2f2a318fp-5,
+                   0x1.723d3a9d7e928p-6, -0x1.f97fa7e8fb321p-7, 0x1.5962467af9c46p-7, -0x1.d5ac52a15692cp-8,
+                   0x1.41008005f3c08p-8, -0x1.ed82cab4cbe26p-9, 0x1.533e926286070p-9);
+  const double right = abs(apart) < 0.25 ? by_zero : series;
+  const HalfAngle half = half_angle(fraction);
+  const double cotangent = (half.cos - half.sin) * (half.cos + half.sin) / (2 * half.sin * half.cos);
+  return left ? (fraction == 0 ? kNan : right - kPi * cotangent) : right;
 }
 
 /// DLMF 5.11.2 after the recurrence 5.5.2; reflection 5.5.4.
@@ -220,6 +285,17 @@ inline double erfinv(double x) {
   }
   return y;
 }
+/// As a factor of x, a polynomial in sqrt(4 - log(1 - x^2)).
+RUSH_FN double erfinv_short(double x) {
+  const double w = -log_short(abs(x) < 1 ? (1 - x) * (1 + x) : 1);
+  const double factor =
+      poly(sqrt(4 + w) - 3.25, 0x1.32c79488d77f9p+1, 0x1.4052c494082e4p+0, -0x1.1beb64d30c5abp-4, -0x1.69997f8594bf4p-8,
+           0x1.0cf9a6b4d5d22p-5, -0x1.d968fbd82e84ep-6, 0x1.691036534f03fp-7, 0x1.a912cfb57d6ebp-9,
+           -0x1.c6f43d821e83dp-8, 0x1.fb0659c3f6302p-9, 0x1.79760cfd82557p-13, -0x1.0c2c9971f5397p-9,
+           0x1.2a53b35745e16p-10, 0x1.b7bec74c88c9ep-12, -0x1.1d711698a715bp-11, -0x1.446da553a84bbp-16,
+           0x1.f4c331fbe050bp-14, -0x1.0af1c3b10735cp-18, -0x1.6e9877b4c49a8p-17);
+  return abs(x) < 1 ? x * factor : (abs(x) == 1 ? copysign(kInf, x) : kNan);
+}
 /// x / sqrt 2.
 inline Dd over_root(double x) {
   const Dd t = two_prod(x, kSqrtHalf);
@@ -398,13 +474,17 @@ T shifted(T x, T degree) {
 
 // ---- as formulas
 
-/// A function of doubles as a formula of any floating type.
-template <auto function>
+/// A function of doubles as a formula of any floating type; of floats another may be accurate enough.
+template <auto function, auto of_floats = function>
 struct In {
   static constexpr int64_t kGrain = 1024;
   template <class... T>
   RUSH_FN auto operator()(T... x) const {
-    return std::common_type_t<T...>(function(double(x)...));
+    using Result = std::common_type_t<T...>;
+    if constexpr (sizeof(Result) == 4)
+      return Result(of_floats(double(x)...));
+    else
+      return Result(function(double(x)...));
   }
 };
 

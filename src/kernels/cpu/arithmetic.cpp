@@ -1,6 +1,7 @@
 // Elementwise arithmetic: which formula, in which compute type (see tiles.h, Note [Compute types]).
 #include "kernels/cpu/pointwise.h"
 #include "kernels/cpu/tiles.h"
+#include "kernels/cpu/vector_tiles.h"
 #include "kernels/formulas.h"
 
 namespace rush::cpu {

@@ -11,9 +11,9 @@ namespace s = formula::special;
 
 namespace {
 
-template <auto function>
+template <auto function, auto of_floats = function>
 void one(Tensor& out, const Tensor& x) {
-  map<s::In<function>, Floating>(out.dtype(), out, x);
+  map<s::In<function, of_floats>, Floating>(out.dtype(), out, x);
 }
 template <auto function>
 void two(Tensor& out, const Tensor& a, const Tensor& b) {
@@ -29,8 +29,8 @@ void polynomial(Tensor& out, const Tensor& x, const Tensor& n) {
 
 }  // namespace
 
-void lgamma(Tensor& out, const Tensor& x) { one<s::lgamma>(out, x); }
-void digamma(Tensor& out, const Tensor& x) { one<s::digamma>(out, x); }
+void lgamma(Tensor& out, const Tensor& x) { one<s::lgamma, s::lgamma_short>(out, x); }
+void digamma(Tensor& out, const Tensor& x) { one<s::digamma, s::digamma_short>(out, x); }
 void polygamma(Tensor& out, int64_t n, const Tensor& x) {
   for_compute(Floating{}, out.dtype(), [&]<class T>() { apply<T>(s::Polygamma{n}, out, x); });
 }
@@ -49,7 +49,7 @@ void scaled_modified_bessel_k0(Tensor& out, const Tensor& x) { one<s::k0e>(out, 
 void scaled_modified_bessel_k1(Tensor& out, const Tensor& x) { one<s::k1e>(out, x); }
 void spherical_bessel_j0(Tensor& out, const Tensor& x) { one<s::spherical_j0>(out, x); }
 void airy_ai(Tensor& out, const Tensor& x) { one<s::airy_ai>(out, x); }
-void erfinv(Tensor& out, const Tensor& x) { one<s::erfinv>(out, x); }
+void erfinv(Tensor& out, const Tensor& x) { one<s::erfinv, s::erfinv_short>(out, x); }
 void erfcx(Tensor& out, const Tensor& x) { one<s::erfcx>(out, x); }
 void ndtr(Tensor& out, const Tensor& x) { one<s::ndtr>(out, x); }
 void ndtri(Tensor& out, const Tensor& x) { one<s::ndtri>(out, x); }

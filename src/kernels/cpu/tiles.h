@@ -152,9 +152,15 @@ struct Tile {
     if constexpr (requires { F::kGrain; }) grain = F::kGrain;  // a slow formula may say less
     TileKernel k{{baseline<-1>, avx2<-1>, avx512<-1>}, {}, 1, sizeof...(In), {}, grain,
                  cuda::pointwise_kernel<F, In...>()};
-    if constexpr (!std::is_null_pointer_v<std::remove_cv_t<decltype(kVectorTile<F, In...>)>>)
+    constexpr bool kVectors = !std::is_null_pointer_v<std::remove_cv_t<decltype(kVectorTile<F, In...>)>>;
+    if constexpr (kVectors) {
+#if defined(HWY_COMPILE_ONLY_STATIC)
       k.run[0] = k.run[1] = k.run[2] = kVectorTile<F, In...>;
-    if constexpr (sizeof...(In) == 2 && !is_pair<Result>) {
+#else  // without fused multiplication and addition the formula's own loop is more accurate
+      k.run[1] = k.run[2] = kVectorTile<F, In...>;
+#endif
+    }
+    if constexpr (sizeof...(In) == 2 && !is_pair<Result> && !kVectors) {
       k.with_number[0][0] = baseline<0>, k.with_number[0][1] = avx2<0>, k.with_number[0][2] = avx512<0>;
       k.with_number[1][0] = baseline<1>, k.with_number[1][1] = avx2<1>, k.with_number[1][2] = avx512<1>;
     }

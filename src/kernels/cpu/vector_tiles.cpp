@@ -38,6 +38,28 @@ HWY_INLINE void tile(void* const* out, const void* const* in, int64_t n, const F
 void exp_lanes(void* const* out, const void* const* in, int64_t n) {
   tile<1>(out, in, n, [](auto d, auto x) HWY_ATTR { return exp(d, x); });
 }
+void log1p_lanes(void* const* out, const void* const* in, int64_t n) {
+  tile<1>(out, in, n, [](auto d, auto x) HWY_ATTR { return log1p(d, x); });
+}
+void pow_lanes(void* const* out, const void* const* in, int64_t n) {
+  tile<2>(out, in, n, [](auto d, auto x, auto y) HWY_ATTR { return pow(d, x, y); });
+}
+void rsqrt_lanes(void* const* out, const void* const* in, int64_t n) {
+  tile<1>(out, in, n, [](auto d, auto x) HWY_ATTR { return rsqrt(d, x); });
+}
+void sigmoid_lanes(void* const* out, const void* const* in, int64_t n) {
+  tile<1>(out, in, n, [](auto d, auto x) HWY_ATTR { return sigmoid(d, x); });
+}
+void logsigmoid_lanes(void* const* out, const void* const* in, int64_t n) {
+  tile<1>(out, in, n, [](auto d, auto x) HWY_ATTR { return hn::Sub(hn::Min(x, hn::Zero(d)), log1p_exp(d, x)); });
+}
+void softplus_lanes(const formula::Softplus<float>& f, void* const* out, const void* const* in, int64_t n) {
+  tile<1>(out, in, n, [f](auto d, auto x) HWY_ATTR {
+    const auto beta = hn::Set(d, f.beta), z = hn::Mul(x, beta);
+    const auto y = hn::Div(hn::Add(hn::Max(z, hn::Zero(d)), log1p_exp(d, z)), beta);
+    return hn::IfThenElse(hn::Gt(z, hn::Set(d, f.threshold)), x, y);
+  });
+}
 // x Phi(x), where 1 + erf would cancel for negative x, is max(x, 0) - |x| Phi(-|x|).
 void gelu_lanes(void* const* out, const void* const* in, int64_t n) {
   tile<1>(out, in, n, [](auto d, auto x) HWY_ATTR {
@@ -62,17 +84,41 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace rush::cpu {
 HWY_EXPORT(exp_lanes);
+HWY_EXPORT(log1p_lanes);
+HWY_EXPORT(pow_lanes);
+HWY_EXPORT(rsqrt_lanes);
+HWY_EXPORT(sigmoid_lanes);
+HWY_EXPORT(logsigmoid_lanes);
 HWY_EXPORT(gelu_lanes);
 HWY_EXPORT(gelu_grad_lanes);
+HWY_EXPORT(softplus_lanes);
 
 void exp_tile(const void*, void* const* out, const void* const* in, int64_t n) {
   HWY_DYNAMIC_DISPATCH(exp_lanes)(out, in, n);
+}
+void log1p_tile(const void*, void* const* out, const void* const* in, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(log1p_lanes)(out, in, n);
+}
+void pow_tile(const void*, void* const* out, const void* const* in, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(pow_lanes)(out, in, n);
+}
+void rsqrt_tile(const void*, void* const* out, const void* const* in, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(rsqrt_lanes)(out, in, n);
+}
+void sigmoid_tile(const void*, void* const* out, const void* const* in, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(sigmoid_lanes)(out, in, n);
+}
+void logsigmoid_tile(const void*, void* const* out, const void* const* in, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(logsigmoid_lanes)(out, in, n);
 }
 void gelu_tile(const void*, void* const* out, const void* const* in, int64_t n) {
   HWY_DYNAMIC_DISPATCH(gelu_lanes)(out, in, n);
 }
 void gelu_grad_tile(const void*, void* const* out, const void* const* in, int64_t n) {
   HWY_DYNAMIC_DISPATCH(gelu_grad_lanes)(out, in, n);
+}
+void softplus_tile(const void* f, void* const* out, const void* const* in, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(softplus_lanes)(*static_cast<const formula::Softplus<float>*>(f), out, in, n);
 }
 }  // namespace rush::cpu
 #endif
