@@ -38,6 +38,11 @@ NB_MODULE(_C, m) {
     m.attr("ModuleBase") = nb::steal(py::need(py::make_module_base()));
     m.attr("OutOfMemoryError") = nb::steal(py::need(PyErr_NewExceptionWithDoc(
         "rushlight.OutOfMemoryError", "Raised when a device has no memory left.", PyExc_RuntimeError, nullptr)));
+    m.attr("AcceleratorError") = nb::steal(py::need(PyErr_NewExceptionWithDoc(
+        "rushlight.AcceleratorError", "Raised for what a device found wrong.", PyExc_RuntimeError, nullptr)));
+    m.attr("_DeviceAssertError") = nb::steal(py::need(PyErr_NewExceptionWithDoc(
+        "rushlight.cuda.DeviceAssertError", "Raised for an index that a kernel found out of range.",
+        nb::make_tuple(m.attr("AcceleratorError"), nb::handle(PyExc_IndexError)).ptr(), nullptr)));
     m.attr("_LinAlgError") = nb::steal(py::need(PyErr_NewExceptionWithDoc(
         "rushlight.linalg.LinAlgError", "Raised when a matrix makes a computation impossible.", PyExc_RuntimeError,
         nullptr)));

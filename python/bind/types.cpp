@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "python.h"
+#include "rushlight/cuda_error.h"
 
 namespace rush::python {
 
@@ -14,6 +15,10 @@ void set_python_error() {
   try {
     throw;
   } catch (const PythonError&) {
+  } catch (const cuda::AcceleratorError& e) {
+    PyErr_SetString(named("AcceleratorError"), e.what());
+  } catch (const cuda::DeviceAssertError& e) {
+    PyErr_SetString(named("_DeviceAssertError"), e.what());
   } catch (const IndexError& e) {
     PyErr_SetString(PyExc_IndexError, e.what());
   } catch (const ValueError& e) {

@@ -112,13 +112,14 @@ class DeviceAllocator {
     block->used = false;
     count(MemoryStats::allocation, *block, -1);
     add(MemoryStats::requested_bytes, block->small, -int64_t(block->requested));
-    if (block->others.empty()) return give_back(block);
     for (const Stream& other : std::exchange(block->others, {})) {
+      if (is_capturing(other)) continue;  // nothing of it runs yet, and the program keeps what its replays use
       const Event event;
       event.record(other);
       ++block->events;
       pending_.emplace_back(event, block);
     }
+    if (block->events == 0) give_back(block);
   }
 
   void record_stream(const void* data, const Stream& stream) {
@@ -362,7 +363,7 @@ class PinnedAllocator {
     auto after = live_.upper_bound(static_cast<char*>(const_cast<void*>(data)));
     if (after == live_.begin()) return;
     const auto found = std::prev(after);
-    if (static_cast<const char*>(data) >= found->first + found->second.size) return;
+    if (static_cast<const char*>(data) >= found->first + found->second.size || is_capturing(stream)) return;
     found->second.events.emplace_back();
     found->second.events.back().record(stream);
   }

@@ -15,6 +15,7 @@
 
 #include "cuda/graphs.h"
 #include "cuda/nvrtc.h"
+#include "rushlight/cuda_error.h"
 
 namespace rush::cuda {
 namespace {
@@ -111,7 +112,7 @@ void checked(Status status, const char* doing) {
   if (status == kSuccess) return;
   const char* reason = nullptr;
   library().error_string(status, &reason);
-  raise("CUDA error: ", reason ? reason : "unknown error", " (", status, ") in ", doing);
+  raise<AcceleratorError>("CUDA error: ", reason ? reason : "unknown error", " (", status, ") in ", doing);
 }
 
 Address address(const void* data) { return static_cast<Address>(reinterpret_cast<uintptr_t>(data)); }

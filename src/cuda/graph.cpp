@@ -1,12 +1,12 @@
 // Graphs, over either runtime.
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <vector>
 
 #include "cuda/graphs.h"
-#include "rushlight/cuda.h"
 
 namespace rush::cuda {
 namespace {
@@ -14,7 +14,16 @@ namespace {
 std::atomic<uint64_t> next_id{1};
 std::atomic<int> captures{0};  // of all threads
 std::mutex mutex;
-std::vector<Stream> captured;  // streams that are being captured
+using Functions = std::vector<std::function<void()>>;
+struct Capture {
+  Stream stream;
+  std::shared_ptr<Functions> at_replay;
+};
+std::vector<Capture> captured;  // streams that are being captured
+
+auto find(const Stream& stream) {
+  return std::find_if(captured.begin(), captured.end(), [&](const Capture& c) { return c.stream == stream; });
+}
 
 }  // namespace
 
@@ -23,6 +32,7 @@ struct Graph::State {
   std::optional<Stream> stream;  // while it captures, and after
   bool capturing = false;
   GraphHandle handle = nullptr;
+  std::shared_ptr<Functions> at_replay = std::make_shared<Functions>();
 
   ~State() {
     if (!stream || !started()) return;
@@ -33,6 +43,7 @@ struct Graph::State {
       }
     } catch (const Error&) {  // of the device, which says it again at the next synchronisation
     }
+    at_replay->clear();  // which holds memory
     release_memory(stream->device(), id);
   }
 };
@@ -50,7 +61,7 @@ void Graph::capture_begin() {
   s.capturing = true;
   hold_memory(stream.device(), stream.id(), s.id);
   const std::lock_guard lock(mutex);
-  captured.push_back(stream);
+  captured.push_back({stream, s.at_replay});
   ++captures;
 }
 
@@ -60,7 +71,7 @@ void Graph::capture_end() {
   s.capturing = false;
   {
     const std::lock_guard lock(mutex);
-    std::erase(captured, *s.stream);
+    captured.erase(find(*s.stream));
     --captures;
   }
   end_hold(s.stream->device());
@@ -71,6 +82,11 @@ void Graph::replay() const {
   const State& s = *state_;
   check(s.handle, "replay() of a graph that was not captured");
   check_failure(s.stream->device());
+  if (!s.at_replay->empty()) {
+    check(!is_capturing(current_stream(s.stream->device())),
+          "replay() of a graph with random numbers while another is captured: each replay of that would repeat them");
+    for (const auto& function : *s.at_replay) function();
+  }
   graphs().launch_graph(s.stream->device(), current_stream(s.stream->device()).handle(), s.handle);
 }
 
@@ -82,7 +98,11 @@ void Graph::reset() {
 bool is_capturing(const Stream& stream) {
   if (captures.load(std::memory_order_relaxed) == 0) return false;
   const std::lock_guard lock(mutex);
-  return std::find(captured.begin(), captured.end(), stream) != captured.end();
+  return find(stream) != captured.end();
+}
+void at_replay(const Stream& capturing, std::function<void()> function) {
+  const std::lock_guard lock(mutex);
+  find(capturing)->at_replay->push_back(std::move(function));
 }
 
 Graphs& graphs() { return dynamic_cast<Graphs&>(runtime()); }

@@ -2,6 +2,7 @@
 // runtime.h, and what the allocator does meanwhile.
 #pragma once
 #include "cuda/runtime.h"
+#include "rushlight/cuda.h"
 
 namespace rush::cuda {
 
@@ -18,6 +19,10 @@ class Graphs {
 };
 /// Of the process's runtime.
 Graphs& graphs();
+
+/// Calls a function before each replay of the graph that the stream is capturing, on the stream of the replay, until
+/// the graph dies.
+void at_replay(const Stream& capturing, std::function<void()> function);
 
 // Memory of the graph `id` (allocator.cpp): what is allocated for a stream between hold_memory and end_hold is given to
 // nobody else before release_memory, also when it was freed; the graph itself uses what it freed again.

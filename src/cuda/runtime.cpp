@@ -9,6 +9,7 @@
 #include "cuda/driver.h"
 #include "cuda/simulator.h"
 #include "rushlight/cuda.h"
+#include "rushlight/cuda_error.h"
 
 namespace rush::cuda {
 namespace {
@@ -68,15 +69,22 @@ IndexCheck index_check(int device) {
 }
 
 void check_failure(int device) {
-  const Failure& f = *runtime().failure(device);
-  if (__atomic_load_n(&f.state, __ATOMIC_ACQUIRE) != 2) return;
-  raise("CUDA error: device-side assert triggered: index ", f.index, " is out of bounds for dimension ", f.dim,
-        " with size ", f.size, " in ", *reinterpret_cast<const std::string_view*>(uintptr_t(f.operation)));
+  Failure& shared = *runtime().failure(device);
+  unsigned state = 2;
+  if (__atomic_load_n(&shared.state, __ATOMIC_RELAXED) != state ||
+      !__atomic_compare_exchange_n(&shared.state, &state, 1u, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    return;
+  const Failure f = shared;
+  __atomic_store_n(&shared.state, 0u, __ATOMIC_RELEASE);  // room for the next
+  raise<DeviceAssertError>("CUDA error: device-side assert triggered: index ", f.index,
+                           " is out of bounds for dimension ", f.dim, " with size ", f.size, " in ",
+                           *reinterpret_cast<const std::string_view*>(uintptr_t(f.operation)));
 }
 
 void detail::launch(const Kernel& kernel, int device, const Shape& shape, std::span<const Argument> arguments) {
   check_failure(device);
   runtime().launch(device, current_stream(device).handle(), kernel, shape, arguments);
+  check_failure(device);  // its own, where the runtime has waited
 }
 
 void read(int device, const void* from, void* to, size_t bytes) {

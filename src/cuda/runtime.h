@@ -10,8 +10,11 @@
 // what it may dereference. Addresses that were written into device memory do not work on the simulator: what needs
 // many of them takes them by value, up to kMaxArgumentBytes in a launch. Pinned host memory has one address for both.
 //
-// Note [Device asserts] A kernel that checks indices takes an IndexCheck. What its threads report stays until the
-// process ends: every synchronisation of the device from then on throws, naming operator, index, size and dimension.
+// Note [Device asserts] A kernel that checks indices takes an IndexCheck. The first of its threads to find one out of
+// range reports it, and all leave such elements out. The next launch or synchronisation throws what was reported, once,
+// naming operator, index, size and dimension. Nothing is broken by then, so the device goes on. The simulator waits for
+// such kernels, so that what throws is the call that is wrong; CUDA_LAUNCH_BLOCKING=1 makes either runtime wait for
+// all.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -168,7 +171,8 @@ const std::string_view& current_operation();
 std::span<const Access> current_accesses();
 /// What a kernel with index checks is given: reports failures as those of current_operation().
 IndexCheck index_check(int device);
-/// Throws Error if a kernel on the device has reported a failure. Called where the host has synchronised with it.
+/// Throws DeviceAssertError if a kernel on the device has reported a failure since the last call. Called where the host
+/// has synchronised with it.
 void check_failure(int device);
 
 }  // namespace rush::cuda

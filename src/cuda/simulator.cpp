@@ -31,6 +31,7 @@
 
 #include "cuda/graphs.h"
 #include "cuda/races.h"
+#include "rushlight/cuda_error.h"
 #include "rushlight/parallel.h"
 
 namespace rush::cuda {
@@ -106,7 +107,7 @@ class SimulatedStream {
   /// Throws Error if the stream is being captured.
   void check_not_capturing() {
     const std::lock_guard lock(mutex_);
-    check(!captured_, "CUDA error: operation not permitted when stream is capturing");
+    check<AcceleratorError>(!captured_, "CUDA error: operation not permitted when stream is capturing");
   }
   void put(std::function<void()> task) {
     const std::lock_guard lock(mutex_);
@@ -128,7 +129,7 @@ class SimulatedStream {
     ++waiters_;
     done_.wait(lock, [&] { return finished_ >= target; });
     --waiters_;
-    check(error_.empty(), "CUDA error: ", error_);
+    check<AcceleratorError>(error_.empty(), "CUDA error: ", error_);
   }
 
  private:
@@ -239,7 +240,8 @@ class Simulator final : public Runtime, public Graphs {
     SimulatedDevice& device = devices_[index];
     const std::lock_guard lock(device.mutex);
     const auto used = device.used_ranges.find(static_cast<char*>(data));
-    check(used != device.used_ranges.end(), "CUDA error: invalid argument: free of what was not allocated");
+    check<AcceleratorError>(used != device.used_ranges.end(),
+                            "CUDA error: invalid argument: free of what was not allocated");
     auto [address, size] = *used;
     device.used_ranges.erase(used);
     device.used -= size;
@@ -328,10 +330,11 @@ class Simulator final : public Runtime, public Graphs {
     constexpr size_t kAlignment = 16;
     const int64_t blocks = int64_t(shape.grid.x) * shape.grid.y * shape.grid.z;
     const int64_t threads = int64_t(shape.block.x) * shape.block.y * shape.block.z;
-    check(blocks > 0 && threads > 0 && threads <= 1024 && shape.grid.y < 65536 && shape.grid.z < 65536 &&
-              shape.shared <= devices_[device].properties.shared_memory_per_block_optin,
-          "CUDA error: invalid configuration argument: ", kernel.name, " with ", blocks, " blocks of ", threads,
-          " threads");
+    check<AcceleratorError>(blocks > 0 && threads > 0 && threads <= 1024 && shape.grid.y < 65536 &&
+                                shape.grid.z < 65536 &&
+                                shape.shared <= devices_[device].properties.shared_memory_per_block_optin,
+                            "CUDA error: invalid configuration argument: ", kernel.name, " with ", blocks,
+                            " blocks of ", threads, " threads");
     size_t size = 0;
     for (const Argument& a : arguments) size = (size + kAlignment - 1) / kAlignment * kAlignment + a.size;
     struct Packed {
@@ -341,12 +344,15 @@ class Simulator final : public Runtime, public Graphs {
     auto packed = std::make_shared<Packed>();
     packed->bytes.resize((size + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
     auto* next = reinterpret_cast<char*>(packed->bytes.data());
+    const auto* const failure = reinterpret_cast<const char*>(devices_[device].failure);
+    bool checks_indices = false;
     for (const Argument& a : arguments) {
       packed->addresses.push_back(next);
       std::memcpy(next, a.data, a.size);
       for (size_t i = 0; i + sizeof(char*) <= a.size; i += sizeof(char*)) {
         char* word;
         std::memcpy(&word, next + i, sizeof word);
+        checks_indices = checks_indices || word == failure;
         if (word < begin_ || word >= end_) continue;
         word = inside(word);
         std::memcpy(next + i, &word, sizeof word);
@@ -366,6 +372,7 @@ class Simulator final : public Runtime, public Graphs {
         running = {};
       });
     });
+    if (checks_indices || blocking_) finish(stream);
   }
 
   void call(int device, StreamHandle handle, std::function<void()> function) override {
@@ -376,6 +383,7 @@ class Simulator final : public Runtime, public Graphs {
       function();
       running = {};
     });
+    if (blocking_) finish(stream);
   }
 
   void* reach(const void* data) override {
@@ -412,7 +420,6 @@ class Simulator final : public Runtime, public Graphs {
   void record(int device, EventHandle handle, StreamHandle stream_handle) override {
     auto* event = static_cast<SimulatedEvent*>(handle);
     SimulatedStream& stream = stream_of(device, stream_handle);
-    stream.check_not_capturing();
     auto mark = std::make_shared<Mark>();
     mark->clock = races_.now(stream.agent);
     {
@@ -425,7 +432,6 @@ class Simulator final : public Runtime, public Graphs {
     const auto mark = static_cast<SimulatedEvent*>(event)->get();
     if (!mark) return;
     SimulatedStream& stream = stream_of(device, handle);
-    stream.check_not_capturing();
     races_.waits(stream.agent, mark->clock);
     stream.put([mark] { mark->wait(); });
   }
@@ -446,7 +452,7 @@ class Simulator final : public Runtime, public Graphs {
     const auto *a = static_cast<SimulatedEvent*>(start), *b = static_cast<SimulatedEvent*>(end);
     check<ValueError>(a->timing && b->timing, "Both events must be created with argument 'enable_timing=True'.");
     check<ValueError>(a->mark && b->mark, "Both events must be recorded before calculating elapsed time.");
-    check(a->mark->query() && b->mark->query(), "CUDA error: device not ready");
+    check<AcceleratorError>(a->mark->query() && b->mark->query(), "CUDA error: device not ready");
     return std::chrono::duration<double, std::milli>(b->mark->when - a->mark->when).count();
   }
 
@@ -499,6 +505,10 @@ class Simulator final : public Runtime, public Graphs {
   }
   /// What a graph does is done at another time and on another stream than it is recorded.
   bool watched(SimulatedStream& stream) const { return races_.enabled() && !stream.capturing(); }
+  /// Waits where the program does not: the race checker is not told, and what is recorded can't be waited for.
+  static void finish(SimulatedStream& stream) {
+    if (!stream.capturing()) stream.synchronize();
+  }
   void wait_for(SimulatedStream& stream) {
     stream.synchronize();
     races_.host_waits(stream.agent);
@@ -506,19 +516,24 @@ class Simulator final : public Runtime, public Graphs {
   void check_place(const void* data, Where where, size_t bytes) {
     const auto* address = static_cast<const char*>(data);
     const bool on_device = address >= begin_ && address < end_;
-    check(on_device == (where == Where::Device), "CUDA error: invalid argument: ", data, " is ",
-          on_device ? "a device address" : "no device address");
+    check<AcceleratorError>(on_device == (where == Where::Device), "CUDA error: invalid argument: ", data, " is ",
+                            on_device ? "a device address" : "no device address");
     if (!on_device) return;
     SimulatedDevice& device = devices_[size_t(address - begin_) / room_];
     const std::lock_guard lock(device.mutex);
     auto range = device.used_ranges.upper_bound(const_cast<char*>(address));
-    check(range != device.used_ranges.begin(), "CUDA error: invalid argument: ", data, " is not allocated");
+    check<AcceleratorError>(range != device.used_ranges.begin(), "CUDA error: invalid argument: ", data,
+                            " is not allocated");
     --range;
-    check(address + bytes <= range->first + range->second, "CUDA error: invalid argument: ", bytes, " bytes at ", data,
-          " are not allocated");
+    check<AcceleratorError>(address + bytes <= range->first + range->second, "CUDA error: invalid argument: ", bytes,
+                            " bytes at ", data, " are not allocated");
   }
 
   const size_t capacity_, room_;
+  const bool blocking_ = [] {
+    const char* setting = std::getenv("CUDA_LAUNCH_BLOCKING");
+    return setting && std::string_view(setting) == "1";
+  }();
   char *begin_, *end_;
   std::deque<SimulatedDevice> devices_;
   std::atomic<int> next_agent_{1};

@@ -4,6 +4,7 @@
 
 #include "cuda/runtime.h"
 #include "rushlight/cuda.h"
+#include "rushlight/cuda_error.h"
 
 namespace rush::cuda {
 namespace {
@@ -24,6 +25,11 @@ Pool& pool(int device) {
   return (*pools)[size_t(device)];
 }
 
+/// Events would draw other streams into the graph, whose work and memory nobody has recorded.
+void check_not_capturing(const Stream& stream) {
+  check(!is_capturing(stream), "a graph is captured on one stream: no event can be recorded or waited for meanwhile");
+}
+
 constexpr int priority_of(int id) { return id == 0 ? 0 : -(id - 1) / kStreamsInPool; }
 
 thread_local int8_t device_now = 0;
@@ -33,8 +39,9 @@ int checked(int device) {
   if (device < 0) return device_now;
   const int count = device_count();
   if (count == 0) runtime();  // says what is missing
-  check(device < count, "CUDA error: invalid device ordinal ", device, ": there ", count == 1 ? "is 1" : "are ",
-        count == 1 ? "" : std::to_string(count), " CUDA device", count == 1 ? "" : "s");
+  check<AcceleratorError>(device < count, "CUDA error: invalid device ordinal ", device, ": there ",
+                          count == 1 ? "is 1" : "are ", count == 1 ? "" : std::to_string(count), " CUDA device",
+                          count == 1 ? "" : "s");
   return device;
 }
 
@@ -42,7 +49,7 @@ int checked(int device) {
 
 int current_device() { return device_now; }
 void set_device(int device) {
-  check(device >= 0, "CUDA error: invalid device ordinal ", device);
+  check<AcceleratorError>(device >= 0, "CUDA error: invalid device ordinal ", device);
   device_now = int8_t(checked(device));
 }
 Device indexed(Device device) { return {DeviceType::CUDA, checked(device.index)}; }
@@ -128,6 +135,7 @@ struct Event::State {
 Event::Event(bool timing, bool blocking) : state_(std::make_shared<State>(State{timing, blocking})) {}
 
 void Event::record(const Stream& stream) const {
+  check_not_capturing(stream);
   State& s = *state_;
   if (!s.handle) {
     s.handle = runtime().create_event(stream.device(), s.timing, s.blocking);
@@ -159,6 +167,7 @@ int Event::device() const { return state_->device; }
 void* Event::handle() const { return state_->handle; }
 
 void Stream::wait(const Event& event) const {
+  check_not_capturing(*this);
   if (event.state_->handle) runtime().wait(device_, handle(), event.state_->handle);
 }
 

@@ -23,9 +23,10 @@ bool fits(const Scalar& number) {
   }
 }
 
-/// Throws Error where a number on the CPU is out of a dtype's range: writing it would make another number of it.
+/// Throws Error where a number is out of a dtype's range: writing it would make another number of it. Waits for one of
+/// another dtype on a GPU.
 inline void check_fits(const Tensor& number, DType dtype) {
-  if (number.dtype() == dtype || !number.is_cpu() || number.numel() != 1) return;
+  if (number.dtype() == dtype || number.is_meta() || number.numel() != 1) return;
   if (is_complex(dtype) || dtype == kBool) return;
   const Scalar s = number.item();
   bool in_range = !s.is_complex() || s.to_complex().imag() == 0;

@@ -541,11 +541,9 @@ OP_DEFINE(tensor_split){
         .composite = at_indices,
     },
     {
-        .doc = R"(The same with the sections or the indices in a tensor of int64 on the CPU.)",
+        .doc = R"(The same with the sections or the indices in a tensor of int64, which a GPU has to be waited for.)",
         .composite =
             [](const Tensor& x, const Tensor& where, int64_t dim) {
-              check(where.is_cpu(), "tensor_split expected tensor_indices_or_sections to be on cpu, but it's on ",
-                    where.device());
               check(where.dtype() == kInt64,
                     "tensor_split expected tensor_indices_or_sections to have dtype of long, but got ",
                     scalar_name(where.dtype()));
@@ -554,7 +552,7 @@ OP_DEFINE(tensor_split){
                     "tensor, but got a tensor with ",
                     where.dim(), " dims");
               if (where.dim() == 0) return sections(x, where.item<int64_t>(), dim);
-              const Tensor list = contiguous(where);
+              const Tensor list = contiguous(to(where, Device(kCPU)));
               return at_indices(x, Ints(list.data<int64_t>(), size_t(list.numel())), dim);
             },
     }};

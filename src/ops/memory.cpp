@@ -53,7 +53,7 @@ OP_DEFINE(fill){{
         [](const Tensor& self, const Tensor& value) {
           check(value.numel() == 1, "fill_ only supports 0-dimension value tensor but got tensor with ", value.dim(),
                 " dimensions.");
-          check_fits(value, self.dtype());
+          if (value.is_cpu()) check_fits(value, self.dtype());
           return like(self);
         },
     .kernel = {cpu::fill},
@@ -115,7 +115,6 @@ OP_DEFINE(to_copy){{
         [](const Tensor& x, OptDType dtype, OptDevice device, OptMemoryFormat format, bool non_blocking) {
           Meta meta = copied_meta(x, dtype.value_or(x.dtype()), format);
           meta.device = device.value_or(x.device());
-          meta.pinned = non_blocking && x.is_cuda() && meta.device->is_cpu();
           Tensor out = allocate(meta);
           if (meta.device->is_meta()) return out;
           check<NotImplementedError>(!x.is_meta(), "Cannot copy out of meta tensor; no data!");

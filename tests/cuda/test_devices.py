@@ -148,9 +148,14 @@ def test_pinned_memory():
     assert not x.is_pinned() and pinned.is_pinned() and pinned.pin_memory() is pinned and torch.equal(pinned, x)
     assert torch.empty(3, pin_memory=True).is_pinned() and torch.tensor([1.0], pin_memory=True).is_pinned()
     there = pinned.to("cuda", non_blocking=True)
-    back = there.to("cpu", non_blocking=True)
+    back = torch.empty(4, pin_memory=True)
+    back.copy_(there, non_blocking=True)
     torch.cuda.synchronize()
-    assert back.is_pinned() and torch.equal(back, x)
+    assert torch.equal(back, x)
+    large = torch.arange(1e6, device="cuda")
+    for _ in range(5):
+        large = large + 1
+        assert large.to("cpu", non_blocking=True)[-1] == large[-1].item()  # is there: that memory is not pinned
     with pytest.raises(RuntimeError, match="cannot pin"):
         there.pin_memory()
     batches = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x), batch_size=2, pin_memory=True)
@@ -336,6 +341,84 @@ def test_search_takes_one_device():
     assert torch.searchsorted(edges, 2.5).item() == 2
     with pytest.raises(RuntimeError, match="should be on the same device"):
         torch.searchsorted(edges, torch.ones(2))
+
+
+def fives():
+    return torch.ones(5, device="cuda")
+
+
+OUT_OF_RANGE = {
+    "gather": lambda i: fives().gather(0, i),
+    "scatter": lambda i: fives().scatter(0, i, fives()),
+    "scatter_add": lambda i: fives().scatter_add_(0, i, fives()),
+    "index_select": lambda i: fives().index_select(0, i),
+    "index_add": lambda i: fives().index_add_(0, i, fives()[:2]),
+    "index_fill": lambda i: fives().index_fill(0, i, 1.0),
+    "index": lambda i: fives()[i],
+    "index_put": lambda i: fives().index_put((i,), fives()[0]),
+    "take": lambda i: fives().take(i),
+    "embedding": lambda i: torch.nn.functional.embedding(i, torch.ones(5, 3, device="cuda")),
+    "nll_loss": lambda i: torch.nn.functional.nll_loss(torch.ones(2, 5, device="cuda"), i),
+}
+
+
+@pytest.mark.parametrize("name", OUT_OF_RANGE)
+def test_an_index_out_of_range_is_an_error_of_the_call(name):
+    message = "CUDA error: device-side assert triggered: index 7 is out of bounds for dimension . with size 5"
+    with pytest.raises(IndexError, match=message) as caught:
+        OUT_OF_RANGE[name](torch.tensor([2, 7], device="cuda"))
+    assert isinstance(caught.value, torch.AcceleratorError) and isinstance(caught.value, RuntimeError)
+    torch.cuda.synchronize()  # it is told once, and the device is as good as before
+    OUT_OF_RANGE[name](torch.tensor([2, 4], device="cuda"))
+    assert fives().sum().item() == 5
+
+
+def test_an_index_out_of_range_in_a_graph():
+    i, g = torch.tensor([2, 3], device="cuda"), torch.cuda.CUDAGraph()
+    x = fives()
+    with torch.cuda.graph(g):
+        y = x[i]
+    g.replay()
+    assert y.tolist() == [1, 1]
+    i.fill_(9)
+    g.replay()
+    with pytest.raises(torch.AcceleratorError, match="index 9 is out of bounds"):
+        torch.cuda.synchronize()
+
+
+def test_launches_wait_on_request():
+    script = ("x = torch.ones(1 << 20, device='cuda'); side = torch.cuda.Stream()\n"
+              "for _ in range(20):\n    x = x + 1; assert torch.cuda.current_stream().query()\n"
+              "g = torch.cuda.CUDAGraph()\n"
+              "with torch.cuda.graph(g): y = x[:3] * 2\n"
+              "g.replay(); print(y.tolist())")  # fmt: skip
+    status, text = run(script, CUDA_LAUNCH_BLOCKING="1")
+    assert status == 0 and "[42.0, 42.0, 42.0]" in text, text
+    script = ("x = torch.ones(8, device='cuda'); side = torch.cuda.Stream()\n"
+              "with torch.cuda.stream(side): x += 1")  # fmt: skip
+    status, text = run(script, CUDA_LAUNCH_BLOCKING="1", RUSHLIGHT_SIM_RACES="1")
+    assert status == 1 and "race between streams: add reads" in text, text
+
+
+def test_waiting_for_index_checks_hides_no_race():
+    script = ("x, i, side = torch.ones(5, device='cuda'), torch.tensor([1, 2], device='cuda'), torch.cuda.Stream()\n"
+              "torch.cuda.synchronize(); y = x[i]\n"
+              "with torch.cuda.stream(side): y += 1")  # fmt: skip
+    status, text = run(script, RUSHLIGHT_SIM_RACES="1")
+    assert status == 1 and "race between streams: add" in text and "index" in text, text
+
+
+def test_numbers_on_the_device_fit():
+    x, mask = torch.ones(3, dtype=torch.uint8, device="cuda"), torch.tensor([True, False, True], device="cuda")
+    assert x.masked_fill(mask, torch.tensor(7, device="cuda")).tolist() == [7, 1, 7]
+    with pytest.raises(RuntimeError, match="cannot be converted to type uint8 without overflow"):
+        x.masked_fill(mask, torch.tensor(300, device="cuda"))
+
+
+def test_places_to_split_at_may_be_on_the_device():
+    x = torch.arange(6.0, device="cuda")
+    assert [p.tolist() for p in x.tensor_split(torch.tensor([2, 5], device="cuda"))] == [[0, 1], [2, 3, 4], [5]]
+    assert [p.numel() for p in torch.tensor_split(x, torch.tensor(4, device="cuda"))] == [2, 2, 1, 1]
 
 
 def test_errors_name_the_operator_around():

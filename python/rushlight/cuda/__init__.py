@@ -6,10 +6,10 @@ Nothing is opened before a device is first used; `is_available` and `device_coun
 import importlib
 
 import rushlight as torch
-from rushlight._C import OutOfMemoryError, _cuda
+from rushlight._C import AcceleratorError, OutOfMemoryError, _cuda
 
 from ._device import current_index, index_of
-from .graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
+from .graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing, make_graphed_callables
 from .memory import (
     empty_cache,
     get_per_process_memory_fraction,
@@ -44,12 +44,12 @@ from .random import (
 from .streams import Event, Stream, StreamContext, current_stream, default_stream, set_stream, stream
 
 __all__ = [
-    "CUDAGraph", "Event", "OutOfMemoryError", "Stream", "StreamContext", "can_device_access_peer", "current_device",
+    "AcceleratorError", "CUDAGraph", "Event", "OutOfMemoryError", "Stream", "StreamContext", "can_device_access_peer", "current_device",
     "current_stream", "default_generators", "default_stream", "device", "device_count", "device_of", "empty_cache",
     "get_arch_list", "get_device_capability", "get_device_name", "get_device_properties",
     "get_per_process_memory_fraction", "get_rng_state", "get_rng_state_all", "graph", "graph_pool_handle", "init", "initial_seed", "ipc_collect",
     "is_available", "is_bf16_supported", "is_current_stream_capturing", "is_initialized", "is_tf32_supported",
-    "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_cached", "max_memory_reserved",
+    "make_graphed_callables", "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_cached", "max_memory_reserved",
     "mem_get_info", "memory_allocated", "memory_cached", "memory_reserved", "memory_stats",
     "memory_stats_as_nested_dict", "memory_summary", "reset_accumulated_memory_stats", "reset_max_memory_allocated",
     "reset_max_memory_cached", "reset_peak_memory_stats", "seed", "seed_all", "set_device",
@@ -169,7 +169,6 @@ def ipc_collect():
 
 
 _MISSING = {
-    "make_graphed_callables": "record a graph with torch.cuda.graph instead",
     "ExternalStream": "streams of other libraries can't be used",
     "memory_snapshot": "the allocator keeps no history; memory_stats and memory_summary tell its state",
     "utilization": "sensors of the device are not read",

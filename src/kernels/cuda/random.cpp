@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "cuda/graphs.h"
 #include "kernels/cpu/pointwise.h"
 #include "kernels/cpu/random.h"
 #include "kernels/cuda/kernels.h"
@@ -17,17 +18,30 @@ namespace {
 
 constexpr uint64_t kDraws = 16, kManyDraws = 1 << 16;  // words that an element may take
 
-Generator::Philox start(Generator& g, uint64_t draws = kDraws) {
-  check(!is_capturing(), "random numbers can't be drawn while a graph is captured: each replay would repeat them");
-  const std::lock_guard lock(g.mutex());
-  return g.philox(draws);
+/// The next stretch of a generator's numbers; in a graph that is captured, of each replay's.
+RandomStart start(Device device, Generator& g, uint64_t draws = kDraws) {
+  const auto next = [draws](Generator& from) {
+    const std::lock_guard lock(from.mutex());
+    return from.philox(draws);
+  };
+  if (!is_capturing(current_stream(device.index))) {
+    const auto s = next(g);
+    return {s.seed, s.offset, nullptr};
+  }
+  check(&g == &default_generator(device), "a graph draws random numbers from its device's default generator only");
+  const Tensor memory = rush::allocate({Ints({2}), kInt64, device, {}});
+  auto* const words = static_cast<uint64_t*>(memory.data_ptr());
+  at_replay(current_stream(device.index), [memory, words, device, &g, next] {
+    const auto s = next(g);
+    for_each(device, 1, WriteRandomStart{words, s.seed, s.offset});
+  });
+  return {0, 0, words};
 }
 
 template <class D>
 void draw(Tensor& out, Generator& generator, const D& distribution, uint64_t draws = kDraws) {
-  const auto s = start(generator, draws);
-  for_each(out.device(), out.numel(),
-           Draw<D>{array_of(out), axes_of(out.sizes(), out.strides()), s.seed, s.offset, distribution});
+  const auto s = start(out.device(), generator, draws);
+  for_each(out.device(), out.numel(), Draw<D>{array_of(out), axes_of(out.sizes(), out.strides()), s, distribution});
 }
 
 /// f.operator()<T>() with double for float64 and float for the other floating dtypes.
@@ -124,19 +138,17 @@ void multinomial(Tensor& out, const Tensor& weights, bool replacement, Generator
     return cpu::copy(out, rush::topk(w / race, out.sizes().back(), -1, true, true)[1]);
   }
   const Tensor sums = contiguous(rush::cumsum(w, -1));
-  const auto s = start(generator);
-  for_each(
-      out.device(), out.numel(),
-      SampleColumns{out.data<int64_t>(), sums.data<double>(), w.sizes().back(), out.sizes().back(), s.seed, s.offset});
+  const auto s = start(out.device(), generator);
+  for_each(out.device(), out.numel(),
+           SampleColumns{out.data<int64_t>(), sums.data<double>(), w.sizes().back(), out.sizes().back(), s});
 }
 
 void dropout(Tensor& out, Tensor& mask, const Tensor& x, double p, Generator& generator) {
   const Tensor in = laid_out_as(x, out);
-  const auto s = start(generator);
+  const auto s = start(out.device(), generator);
   for_precision(x.dtype(), [&]<class T>() {
     const T scale = p == 1 ? T(0) : T(1) / T(1 - p);
-    for_each(out.device(), out.numel(),
-             Dropout<T>{array_of(out), array_of(mask), array_of(in), s.seed, s.offset, 1 - p, scale});
+    for_each(out.device(), out.numel(), Dropout<T>{array_of(out), array_of(mask), array_of(in), s, 1 - p, scale});
   });
 }
 void dropout_backward(Tensor& out, const Tensor& g, const Tensor& mask, double scale) {
@@ -147,10 +159,10 @@ void dropout_backward(Tensor& out, const Tensor& g, const Tensor& mask, double s
 }
 void random_slopes(Tensor& out, Tensor& slopes, const Tensor& x, double lower, double upper, Generator& generator) {
   const Tensor in = laid_out_as(x, out);
-  const auto s = start(generator);
+  const auto s = start(out.device(), generator);
   for_precision(out.dtype(), [&]<class T>() {
     for_each(out.device(), out.numel(),
-             RandomSlopes<T>{array_of(out), array_of(slopes), array_of(in), s.seed, s.offset, T(lower), T(upper)});
+             RandomSlopes<T>{array_of(out), array_of(slopes), array_of(in), s, T(lower), T(upper)});
   });
 }
 

@@ -59,6 +59,24 @@ class Random {
   int left_ = 0;
 };
 
+/// Where the streams of a launch's elements begin: at a seed and an offset, or, in a graph, at those that each replay
+/// writes to memory before.
+struct RandomStart {
+  uint64_t seed, offset;
+  const uint64_t* replayed;  // both, or null
+  RUSH_FN Random operator()(int64_t element) const {
+    return replayed ? Random(replayed[0], replayed[1], element) : Random(seed, offset, element);
+  }
+};
+struct WriteRandomStart {
+  uint64_t* to;
+  uint64_t seed, offset;
+  RUSH_FN void operator()(int64_t) const {
+    to[0] = seed;
+    to[1] = offset;
+  }
+};
+
 // ---- distributions: one value from a stream, computed in T
 
 template <class T>
@@ -147,10 +165,10 @@ template <class Distribution>
 struct Draw {
   Array out;
   Axes axes;
-  uint64_t seed, offset;
+  RandomStart start;
   Distribution distribution;
   RUSH_FN void operator()(int64_t i) const {
-    Random r(seed, offset, i);
+    Random r = start(i);
     out.put(axes.place(i), distribution(r, i));
   }
 };
@@ -159,11 +177,11 @@ struct Draw {
 template <class T>
 struct Dropout {
   Array out, mask, x;
-  uint64_t seed, offset;
+  RandomStart start;
   double p;  // of keeping
   T scale;
   RUSH_FN void operator()(int64_t i) const {
-    Random r(seed, offset, i);
+    Random r = start(i);
     const bool keep = r.uniform<double>() < p;
     mask.put(i, keep);
     out.put(i, x.at<T>(i) * (keep ? scale : T(0)));
@@ -178,10 +196,10 @@ struct DropoutGrad {
 template <class T>
 struct RandomSlopes {
   Array out, slopes, x;
-  uint64_t seed, offset;
+  RandomStart start;
   T lower, upper;
   RUSH_FN void operator()(int64_t i) const {
-    Random r(seed, offset, i);
+    Random r = start(i);
     const T v = x.at<T>(i), slope = v <= 0 ? r.uniform<T>() * (upper - lower) + lower : T(1);
     slopes.put(i, slope);
     out.put(i, v * slope);
@@ -194,10 +212,10 @@ struct SampleColumns {
   int64_t* out;
   const double* sums;
   int64_t columns, samples;
-  uint64_t seed, offset;
+  RandomStart start;
   RUSH_FN void operator()(int64_t i) const {
     const double* row = sums + i / samples * columns;
-    Random r(seed, offset, i);
+    Random r = start(i);
     const double wanted = r.uniform<double>() * row[columns - 1];
     int64_t begin = 0, end = columns - 1;
     while (begin < end) {
