@@ -415,6 +415,14 @@ def test_numbers_on_the_device_fit():
         x.masked_fill(mask, torch.tensor(300, device="cuda"))
 
 
+def test_short_sums_are_rounded_once():
+    torch.manual_seed(0)
+    for n in (5, 40, 250):
+        for x in torch.randn(50, n):
+            for y in (x, x.abs(), x * x):
+                assert y.cuda().sum().item() == y.double().sum().float().item()
+
+
 def test_places_to_split_at_may_be_on_the_device():
     x = torch.arange(6.0, device="cuda")
     assert [p.tolist() for p in x.tensor_split(torch.tensor([2, 5], device="cuda"))] == [[0, 1], [2, 3, 4], [5]]

@@ -10,7 +10,8 @@ using folds::FoldOptions;
 
 // ---- what the kernels need of a fold
 
-/// An accumulator that is one number. Elements go through a lane of at most 32, as on the CPU (Note [Sums]).
+/// An accumulator that is one number. Elements go through a lane of at most 32, as on the CPU (Note [Sums]); it is as
+/// long as the share of a thread of a full team, so that a team of fewer, as the simulator's, does not round more.
 template <class F>
 struct Simple {
   using In = std::conditional_t<std::is_same_v<typename F::In, uint8_t>, bool, typename F::In>;
@@ -18,11 +19,13 @@ struct Simple {
   static constexpr int kOuts = 1;
   RUSH_FN static Acc none() { return Acc(F::zero()); }
   template <class Element>
-  RUSH_FN static Acc take(int64_t first, int64_t end, int64_t step, const FoldOptions& o, const Element& element) {
+  RUSH_FN static Acc take(int64_t first, int64_t end, int64_t step, int64_t share, const FoldOptions& o,
+                          const Element& element) {
+    const int64_t length = share < 32 ? share : 32;
     Acc all = none();
     for (int64_t i = first; i < end;) {
       auto lane = F::zero();
-      for (int k = 0; k < 32 && i < end; ++k, i += step) lane = F::step(lane, element(i), o.power);
+      for (int64_t k = 0; k < length && i < end; ++k, i += step) lane = F::step(lane, element(i), o.power);
       all = F::join(all, Acc(lane));
     }
     return all;
@@ -51,7 +54,8 @@ struct Arg {
     return F::join(a.value, b.value) == a.value ? a : b;
   }
   template <class Element>
-  RUSH_FN static Acc take(int64_t first, int64_t end, int64_t step, const FoldOptions&, const Element& element) {
+  RUSH_FN static Acc take(int64_t first, int64_t end, int64_t step, int64_t, const FoldOptions&,
+                          const Element& element) {
     Acc all = none();
     for (int64_t i = first; i < end; i += step) all = join(all, {i, element(i)});
     return all;
@@ -72,7 +76,8 @@ struct Moments {
   static constexpr int kOuts = 2;
   RUSH_FN static Acc none() { return {0, 0, 0, 0}; }
   template <class Element>
-  RUSH_FN static Acc take(int64_t first, int64_t end, int64_t step, const FoldOptions&, const Element& element) {
+  RUSH_FN static Acc take(int64_t first, int64_t end, int64_t step, int64_t, const FoldOptions&,
+                          const Element& element) {
     Acc a = none();
     if (first < end) a.shift = double(element(first));
     for (int64_t i = first; i < end; i += step) {
@@ -117,7 +122,7 @@ struct FoldParts {
     const int64_t result = u / splits, part = u - result * splits, length = (n + splits - 1) / splits;
     const int64_t begin = part * length, end = n < begin + length ? n : begin + length;
     const int64_t base = kept.place(result);
-    const Acc mine = R::take(begin + threadIdx.x, end, blockDim.x, options,
+    const Acc mine = R::take(begin + threadIdx.x, end, blockDim.x, (length + kTeam - 1) / kTeam, options,
                              [&](int64_t i) { return load<typename R::In>(x, dtype, base + reduced.place(i)); });
     const Acc all = combine(mine, [](Acc a, Acc b) { return R::join(a, b); });
     if (threadIdx.x != 0) return;
