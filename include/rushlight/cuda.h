@@ -121,7 +121,7 @@ void synchronize(int device = -1);
 
 /// Work that is recorded once and then done again and again with one call. What is put on the current stream between
 /// capture_begin() and capture_end() is not done, but by each replay(), with the same memory; what is allocated
-/// meanwhile is the graph's own until it dies. Waiting and drawing random numbers meanwhile is an error.
+/// meanwhile is the graph's own until it dies. Random numbers are new at each replay. Waiting meanwhile is an error.
 class Graph {
  public:
   Graph();

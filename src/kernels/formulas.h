@@ -750,10 +750,7 @@ struct NanToNum {
   }
 };
 /// log(x / (1 - x)): near 1/2, where that is near log 1, the quotient needs more digits than x has.
-RUSH_FN double logit(double x) {
-  const Dd odds = Dd{x, 0} / two_sum(1, -x);
-  return log_domain(odds.hi, log_dd(odds).hi);
-}
+RUSH_FN double logit(double x) { return log_domain(x / (1 - x), log_dd(Dd{x, 0} / two_sum(1, -x)).hi); }
 RUSH_FN float logit(float x) {
   const double odds = x / (1 - double(x));
   return float(log_domain(odds, log_short(odds)));

@@ -74,6 +74,40 @@ def measure():
     print(json.dumps(errors))
 
 
+INF, NAN = math.inf, math.nan
+ENDS = {
+    "exp": {INF: INF, -INF: 0, NAN: NAN},
+    "expm1": {INF: INF, -INF: -1, NAN: NAN},
+    "log": {0.0: -INF, 1.0: 0, INF: INF, -1.0: NAN, NAN: NAN},
+    "log2": {0.0: -INF, 1.0: 0, INF: INF, -1.0: NAN},
+    "log10": {0.0: -INF, 1.0: 0, INF: INF, -1.0: NAN},
+    "log1p": {-1.0: -INF, 0.0: 0, INF: INF, -2.0: NAN},
+    "logit": {0.0: -INF, 0.5: 0, 1.0: INF, -0.5: NAN, 1.5: NAN, NAN: NAN},
+    "rsqrt": {0.0: INF, INF: 0, -1.0: NAN},
+    "sigmoid": {INF: 1, -INF: 0, NAN: NAN},
+    "tanh": {INF: 1, -INF: -1, NAN: NAN},
+    "atanh": {1.0: INF, -1.0: -INF, 2.0: NAN},
+    "acosh": {1.0: 0, 0.5: NAN, INF: INF},
+    "asin": {2.0: NAN, 0.0: 0},
+    "acos": {1.0: 0, -2.0: NAN},
+    "erf": {INF: 1, -INF: -1, NAN: NAN},
+    "erfc": {INF: 0, -INF: 2, NAN: NAN},
+    "erfinv": {1.0: INF, -1.0: -INF, 0.0: 0, 2.0: NAN},
+    "lgamma": {0.0: INF, -1.0: INF, 1.0: 0, 2.0: 0, INF: INF, NAN: NAN},
+    "digamma": {0.0: -INF, -1.0: NAN, INF: INF, NAN: NAN},
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ENDS)
+def test_ends_of_the_domain(name, dtype):
+    import rushlight as torch
+
+    points = list(ENDS[name]) * 20  # vectors, and a rest
+    got = getattr(torch, name)(torch.tensor(points, dtype=getattr(torch, dtype))).tolist()
+    np.testing.assert_array_equal(got, [ENDS[name][x] for x in points])
+
+
 @pytest.mark.parametrize("capability", ["default", "avx2", "avx512"])
 def test_errors_are_within_their_bounds(capability):
     env = os.environ | {"RUSHLIGHT_CPU_CAPABILITY": capability, "CUDA_VISIBLE_DEVICES": ""}
