@@ -63,9 +63,18 @@ Grads AccumulateGrad::apply(Grads grads) {
   return {};
 }
 
+namespace {
+/// Several threads may run backward at once and meet in a leaf. What dies meanwhile may run Python, hence recursive.
+std::recursive_mutex& lock_of(const AutogradMeta& meta) {
+  static std::recursive_mutex locks[16];
+  return locks[reinterpret_cast<uintptr_t>(&meta) / 64 % 16];
+}
+}  // namespace
+
 void accumulate_grad(const Tensor& leaf, Tensor fresh) {
   if (!fresh.defined()) return;
   AutogradMeta& meta = *leaf.impl()->autograd;
+  const std::lock_guard guard(lock_of(meta));
   if (meta.grad.defined()) {
     if (grad_enabled())
       meta.grad = add(meta.grad, fresh);

@@ -448,13 +448,23 @@ def test_threads_run_backward_at_once():
 
 
 def test_accumulation_from_threads_loses_nothing():
-    x = torch.zeros(100, requires_grad=True)
-    threads = [threading.Thread(target=lambda: [(x * 1.0).sum().backward() for _ in range(50)]) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert x.grad.tolist() == [200.0] * 100
+    def work():
+        for _ in range(50):
+            (x * 1.0).sum().backward()
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(200):
+            x = torch.zeros(100, requires_grad=True)
+            threads = [threading.Thread(target=work) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert x.grad.tolist() == [200.0] * 100
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_grad_mode_is_of_the_thread():

@@ -4,6 +4,7 @@
 #include "kernels/cuda/kernels.h"
 
 #include <cstring>
+#include <optional>
 
 #include "kernels/cpu/pointwise.h"
 #include "rushlight/ops.h"
@@ -13,7 +14,20 @@ namespace rush::cpu {
 
 namespace {
 constexpr int64_t kGrainBytes = int64_t{1} << 17;
+
+/// The distance between the runs of memory that x is from dimension `dim` on; none if it isn't runs at one distance.
+std::optional<int64_t> run_distance(const Tensor& x, int64_t dim) {
+  int64_t run = 1, distance = 0, rows = 1;
+  for (int64_t d = x.dim() - 1; d >= 0; --d) {
+    const int64_t size = x.sizes()[d], stride = x.strides()[d];
+    if (size == 1) continue;
+    if (d < dim && rows == 1) distance = stride;
+    if (stride != (d >= dim ? run : distance * rows)) return {};
+    (d >= dim ? run : rows) *= size;
+  }
+  return distance;
 }
+}  // namespace
 
 void join(Tensor& out, Tensors tensors, int64_t dim, bool stacked) {
   if (!out.is_cpu()) return cuda::join(out, tensors, dim, stacked);
@@ -24,7 +38,7 @@ void join(Tensor& out, Tensors tensors, int64_t dim, bool stacked) {
   for (size_t d = size_t(dim) + 1; d < sizes.size(); ++d) inner *= sizes[d];
   struct Part {
     const char* data;
-    int64_t bytes, at;
+    int64_t bytes, at, distance;
   };
   std::vector<Part> parts;
   parts.reserve(tensors.size());
@@ -32,8 +46,9 @@ void join(Tensor& out, Tensors tensors, int64_t dim, bool stacked) {
   for (const Tensor& t : tensors) {
     if (!stacked && t.dim() == 1 && t.numel() == 0) continue;
     const int64_t length = stacked ? 1 : t.sizes()[dim], bytes = length * inner * out.itemsize();
-    if (t.is_contiguous() && t.dtype() == out.dtype()) {
-      parts.push_back({static_cast<const char*>(t.data_ptr()), bytes, at});
+    const std::optional<int64_t> distance = t.dtype() == out.dtype() ? run_distance(t, dim) : std::nullopt;
+    if (distance && t.numel() > 0) {
+      parts.push_back({static_cast<const char*>(t.data_ptr()), bytes, at, *distance * out.itemsize()});
     } else if (t.numel() > 0) {
       Dims window = sizes, strides = out.strides();
       window[dim] = length;
@@ -55,7 +70,7 @@ void join(Tensor& out, Tensors tensors, int64_t dim, bool stacked) {
                  const int64_t n = int64_t(parts.size());
                  for (int64_t i = lo; i < hi; ++i) {
                    const Part& p = parts[size_t(i % n)];
-                   std::memcpy(to + i / n * at + p.at, p.data + i / n * p.bytes, size_t(p.bytes));
+                   std::memcpy(to + i / n * at + p.at, p.data + i / n * p.distance, size_t(p.bytes));
                  }
                });
 }

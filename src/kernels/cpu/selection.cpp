@@ -22,16 +22,14 @@ bool before(T a, T b) {  // NaN comes last
   return a < b || (is_nan(b) && !is_nan(a));
 }
 
-/// pick(row, order) gives the chosen index of each row; `order` is 0, 1, ... to work on.
+/// pick(row) gives the chosen index of each row.
 template <class Pick>
 void each_row(Tensor& values, Tensor& indices, const Tensor& x, int64_t n, const Pick& pick) {
   for_real(x.dtype(), [&]<class T>() {
     parallel_for(0, values.numel(), std::max<int64_t>(2048 / std::max<int64_t>(n, 1), 1), [&](int64_t lo, int64_t hi) {
-      std::vector<int64_t> order(static_cast<size_t>(n));
       for (int64_t r = lo; r < hi; ++r) {
         const T* row = x.data<T>() + r * n;
-        std::iota(order.begin(), order.end(), int64_t(0));
-        const int64_t at = pick(row, order);
+        const int64_t at = pick(row);
         values.data<T>()[r] = row[at];
         indices.data<int64_t>()[r] = at;
       }
@@ -42,18 +40,27 @@ template <class T>
 bool after(T a, T b) {
   return before(b, a);
 }
+std::vector<int64_t> up_to(int64_t n) {
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), int64_t(0));
+  return order;
+}
+/// The index of what is k-th by value and then by index among the numbers. The values alone are partitioned: through
+/// indices each comparison would be two reads anywhere.
 template <class T>
-int64_t kth(const T* row, std::vector<int64_t>& order, int64_t k) {
-  std::nth_element(order.begin(), order.begin() + k, order.end(), [row](int64_t a, int64_t b) {
-    return before(row[a], row[b]) || (!before(row[b], row[a]) && a < b);
-  });
-  return order[static_cast<size_t>(k)];
+int64_t kth(const T* row, int64_t n, int64_t k) {
+  std::vector<T> numbers(static_cast<size_t>(n));
+  numbers.erase(std::copy_if(row, row + n, numbers.begin(), [](T x) { return !is_nan(x); }), numbers.end());
+  std::nth_element(numbers.begin(), numbers.begin() + k, numbers.end());
+  const T value = numbers[static_cast<size_t>(k)];
+  int64_t others = k - std::count_if(row, row + n, [value](T x) { return x < value; });
+  return std::find_if(row, row + n, [&](T x) { return x == value && others-- == 0; }) - row;
 }
 
-/// The same by Hoare's selection with the median of three as pivot (Sedgewick), which among equal elements picks the
-/// index that PyTorch picks.
+/// Such an index by Hoare's selection with the median of three as pivot (Sedgewick), which among equal elements picks
+/// the index that PyTorch picks.
 template <class T>
-int64_t quick_select(const T* row, std::vector<int64_t>& order, int64_t k) {
+int64_t quick_select(const T* row, std::vector<int64_t> order, int64_t k) {
   int64_t low = 0, high = int64_t(order.size()) - 1;
   const auto value = [&](int64_t i) { return row[order[static_cast<size_t>(i)]]; };
   const auto exchange = [&](int64_t i, int64_t j) {
@@ -89,26 +96,26 @@ int64_t quick_select(const T* row, std::vector<int64_t>& order, int64_t k) {
 
 void kthvalue(Tensor& values, Tensor& indices, const Tensor& x, int64_t n, int64_t k) {
   if (!values.is_cpu()) return cuda::kthvalue(values, indices, x, n, k);
-  each_row(values, indices, x, n,
-           [&](const auto* row, std::vector<int64_t>& order) { return quick_select(row, order, k - 1); });
+  each_row(values, indices, x, n, [&](const auto* row) { return quick_select(row, up_to(n), k - 1); });
 }
 
 void median(Tensor& values, Tensor& indices, const Tensor& x, int64_t n, bool ignore_nan) {
   if (!values.is_cpu()) return cuda::median(values, indices, x, n, ignore_nan);
-  each_row(values, indices, x, n, [&](const auto* row, std::vector<int64_t>& order) {
+  each_row(values, indices, x, n, [&](const auto* row) {
     int64_t valid = n;
     for (int64_t i = 0; i < n; ++i) {
       if (!is_nan(row[i])) continue;
       if (!ignore_nan) return i;
       --valid;
     }
-    return valid ? kth(row, order, (valid - 1) / 2) : int64_t(0);
+    return valid ? kth(row, n, (valid - 1) / 2) : int64_t(0);
   });
 }
 
 void mode(Tensor& values, Tensor& indices, const Tensor& x, int64_t n) {
   if (!values.is_cpu()) return cuda::mode(values, indices, x, n);
-  each_row(values, indices, x, n, [&](const auto* row, std::vector<int64_t>& order) {
+  each_row(values, indices, x, n, [&](const auto* row) {
+    std::vector<int64_t> order = up_to(n);
     // Which of the equal elements comes last is left to the sort, as in PyTorch, where the same one decides.
     std::sort(order.begin(), order.end(), [row](int64_t a, int64_t b) { return before(row[a], row[b]); });
     int64_t best = order[0], most = 0, run = 0;
