@@ -75,6 +75,30 @@ def test_sorting_is_stable_with_nan_last():
     assert x.topk(2)[1].tolist()[0] == 1
 
 
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize(
+    "kind", ["wide", "clusters", "deep", "equal", "edges", "sign", "double", "denormal", "special"]
+)
+def test_long_rows_of_wide_keys(kind, descending):
+    """Long rows are sorted by the bits that differ, the high ones first: keys that agree in many of those."""
+    random, n = np.random.default_rng(0), 70000
+    half = random.random(n) < 0.5
+    a = {
+        "wide": lambda: random.integers(-(2**63), 2**63 - 1, n),
+        "clusters": lambda: np.where(half, random.integers(0, 1000, n), 2**62 + random.integers(0, 5, n)),
+        "deep": lambda: np.where(half, random.integers(0, 2**20, n), -(2**62)),
+        "equal": lambda: np.full(n, 7),
+        "edges": lambda: random.choice([-(2**63), 2**63 - 1, 0, -1], n),
+        "sign": lambda: random.choice([-(2**63), 0], n),
+        "double": lambda: random.standard_normal(n),
+        "denormal": lambda: random.standard_normal(n) * 1e-310,
+        "special": lambda: random.choice([np.inf, -np.inf, 0.0, -0.0, 1.0], n),
+    }[kind]()
+    values, places = torch.tensor(a).sort(descending=descending, stable=True)
+    order = n - 1 - np.argsort(a[::-1], kind="stable")[::-1] if descending else np.argsort(a, kind="stable")
+    assert (places.numpy() == order).all() and (values.numpy() == a[order]).all()
+
+
 @pytest.mark.parametrize("n", [5, 200, 3000, 20000])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64, torch.int16, torch.uint8])
 def test_sort_and_topk_of_any_length(n, dtype):

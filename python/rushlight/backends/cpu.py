@@ -11,7 +11,7 @@ def get_cpu_capability():
     The environment variable RUSHLIGHT_CPU_CAPABILITY (default, avx2 or avx512), read when rushlight is imported, asks for
     a lower one than the machine has.
     """
-    wanted = os.environ.get("RUSHLIGHT_CPU_CAPABILITY", "avx512").upper()
+    unwanted = {"default": {"AVX512", "AVX2"}, "avx2": {"AVX512"}}.get(os.environ.get("RUSHLIGHT_CPU_CAPABILITY"), ())
     try:
         with open("/proc/cpuinfo") as file:
             flags = set(next((line for line in file if line.startswith(("flags", "Features"))), "").split())
@@ -23,6 +23,6 @@ def get_cpu_capability():
         ("SVE", {"sve"}),
         ("NEON", {"asimd"}),
     ):
-        if needs <= flags and not (name.startswith("AVX") and name > wanted and wanted != "AVX512"):
+        if needs <= flags and name not in unwanted:
             return name
     return "DEFAULT"

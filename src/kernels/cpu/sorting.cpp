@@ -6,6 +6,7 @@
 #include "kernels/cuda/kernels.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -116,28 +117,54 @@ Item* radix_sort(Item* items, Item* other, int64_t n) {
 }
 
 /// The same for long rows, by threads: each counts and moves a part of the items, whose number does not depend on the
-/// number of threads.
-template <int Bytes, int Digit, class Item>
+/// number of threads. Only the bits in which keys differ are looked at, the 33 highest of them first: few keys agree in
+/// all of these, and those are sorted among themselves.
+template <class Item>
 Item* radix_sort_parts(Item* items, Item* other, int64_t n) {
-  constexpr int64_t parts = 8, buckets = int64_t{1} << Digit;
-  std::vector<uint32_t> counts(parts * buckets);
-  const auto for_parts = [&](auto&& f) {
+  constexpr int64_t parts = 8, digit_bits = 11, buckets = int64_t{1} << digit_bits, short_run = 512;
+  const auto for_parts = [n](auto&& f) {
     parallel_for(0, parts, 1, [&](int64_t lo, int64_t hi) {
-      for (int64_t part = lo; part < hi; ++part) {
-        uint32_t* count = &counts[size_t(part * buckets)];
-        for (int64_t i = n * part / parts; i < n * (part + 1) / parts; ++i) f(count, items[i]);
-      }
+      for (int64_t part = lo; part < hi; ++part) f(part, n * part / parts, n * (part + 1) / parts);
     });
   };
-  for (int shift = 0; shift < 8 * Bytes; shift += Digit) {
+  uint64_t differing[parts] = {}, differ = 0;
+  for_parts([&](int64_t part, int64_t lo, int64_t hi) {
+    uint64_t bits = 0;
+    for (int64_t i = lo; i < hi; ++i) bits |= items[i].key() ^ items[0].key();
+    differing[part] = bits;
+  });
+  for (uint64_t bits : differing) differ |= bits;
+
+  std::vector<uint32_t> counts(parts * buckets);
+  const int width = int(std::bit_width(differ)), lowest = std::max(width - 3 * int(digit_bits), 0);
+  for (int shift = lowest; shift < width; shift += digit_bits) {
+    if ((differ >> shift & (buckets - 1)) == 0) continue;
     const auto digit = [shift](const Item& item) { return item.key() >> shift & (buckets - 1); };
     std::fill(counts.begin(), counts.end(), 0);
-    for_parts([&](uint32_t* count, const Item& item) { ++count[digit(item)]; });
+    for_parts([&](int64_t part, int64_t lo, int64_t hi) {
+      uint32_t* count = &counts[size_t(part * buckets)];
+      for (int64_t i = lo; i < hi; ++i) ++count[digit(items[i])];
+    });
     uint32_t before = 0;
     for (int64_t b = 0; b < buckets; ++b)
       for (int64_t part = 0; part < parts; ++part) before += std::exchange(counts[size_t(part * buckets + b)], before);
-    for_parts([&](uint32_t* count, const Item& item) { other[count[digit(item)]++] = item; });
+    for_parts([&](int64_t part, int64_t lo, int64_t hi) {
+      uint32_t* count = &counts[size_t(part * buckets)];
+      for (int64_t i = lo; i < hi; ++i) other[count[digit(items[i])]++] = items[i];
+    });
     std::swap(items, other);
+  }
+  if ((differ & ((uint64_t{1} << lowest) - 1)) == 0) return items;
+  for (int64_t first = 0, end; first < n; first = end) {
+    const uint64_t high = items[first].key() >> lowest;
+    for (end = first + 1; end < n && items[end].key() >> lowest == high; ++end) {
+    }
+    if (end - first < short_run) {
+      if (end - first > 1) std::sort(items + first, items + end);
+    } else if (const Item* sorted = radix_sort_parts(items + first, other + first, end - first);
+               sorted != items + first) {
+      std::copy(sorted, sorted + (end - first), items + first);
+    }
   }
   return items;
 }
@@ -163,7 +190,7 @@ void sort_row(T* values, int64_t* indices, const T* row, int64_t n, bool descend
   else if (n < 65536)
     items = radix_sort<sizeof(T), 11>(items, other, n);
   else
-    items = radix_sort_parts<sizeof(T), 11>(items, other, n);
+    items = radix_sort_parts(items, other, n);
   for_items([&](int64_t i) {
     indices[i] = items[i].index();
     values[i] = row[indices[i]];

@@ -29,8 +29,8 @@ int detect_simd_level() {
   static constexpr std::string_view names[] = {"default", "avx2", "avx512"};
   const auto level = int(std::find(names, names + 3, std::string_view(wanted)) - names);
   if (level == 3) {
-    std::fprintf(stderr, "RUSHLIGHT_CPU_CAPABILITY must be default, avx2 or avx512, got '%s'\n", wanted);
-    std::exit(1);
+    std::fprintf(stderr, "RUSHLIGHT_CPU_CAPABILITY must be default, avx2 or avx512, got '%s': not used\n", wanted);
+    return best;
   }
   // Of Highway's targets the better have the lower bits.
   if (level < 2) hwy::DisableTargets(level == 1 ? HWY_AVX2 - 1 : HWY_SSE4 - 1);
