@@ -538,6 +538,14 @@ struct Log1p {
     return log1p(x);
   }
 };
+/// The cross-entropy of a probability and a target from 0 to 1, logarithms not below -100.
+struct BernoulliLoss {
+  template <class T>
+  RUSH_FN T operator()(T x, T t) const {
+    const T yes = log(x), no = log1p(-x);
+    return (t - 1) * (no < -100 ? T(-100) : no) - t * (yes < -100 ? T(-100) : yes);
+  }
+};
 struct Sqrt {
   template <class T>
   RUSH_FN T operator()(T x) const {

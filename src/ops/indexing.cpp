@@ -888,8 +888,9 @@ class and one more. Errors: RuntimeError for a class outside the range, and unle
           check(top < count, "Class values must be smaller than num_classes.");
           Dims sizes = x.sizes();
           sizes.push_back(count);
-          const Tensor out = zeros(sizes, kInt64, {}, x.device());
-          return n ? scatter(out, -1, unsqueeze(x, -1), Scalar(1)) : out;
+          Tensor out = zeros(sizes, kInt64, {}, x.device());
+          const Tensor at = unsqueeze(x, -1);
+          return n ? in_place(scatter_add, out, -1, at, ones(at.sizes(), kInt64, {}, x.device())) : out;
         },
 }};
 

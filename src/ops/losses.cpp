@@ -195,7 +195,11 @@ OP_DEFINE(mse_loss){{
 
 OP_DEFINE(l1_loss){{
     .doc = R"(The absolute difference ``|input - target|``.)",
-    .composite = [](const Tensor& a, const Tensor& b, string_view reduction) { return reduced(abs(a - b), reduction); },
+    .composite =
+        [](const Tensor& a, const Tensor& b, string_view reduction) {
+          return is_floating(promote_tensors(a, b)) ? smooth_l1_loss(a, b, reduction, 0)
+                                                    : reduced(abs(a - b), reduction);
+        },
     .autocast = Autocast::fp32,
 }};
 
@@ -354,6 +358,11 @@ Errors: IndexError for a target that is neither a class nor ``ignore_index``.)",
 
 OP_DEFINE(bernoulli_losses){{
     .doc = R"(``-(target log(input) + (1 - target) log(1 - input))``, logarithms not below -100.)",
+    .infer =
+        [](const Tensor& x, const Tensor& t) {
+          return Meta{broadcast(x.sizes(), t.sizes()), promote_tensors(x, t)};
+        },
+    .kernel = {cpu::bernoulli_losses},
     .composite =
         [](const Tensor& x, const Tensor& t) {
           const Tensor yes = clamp_min(log(x), -100.0), no = clamp_min(log1p(-x), -100.0);

@@ -416,22 +416,16 @@ OP_DEFINE(group_norm_of){{
     .vjp =
         [](const Tensors& g, const Tensors& results, const Tensor& x, int64_t groups, const Tensor& w, const Tensor&,
            double eps) {
+          if (!g[0].defined()) return Grads{};
           if (x.numel() == 0) return Grads{zeros_like(x), Tensor(), Tensor()};
           const int64_t batch = x.sizes()[0], channels = x.sizes()[1];
           // Rows of a group: what is in one is normalized together; the weight is per channel.
           const Dims split{batch, groups, channels / groups, x.numel() / (batch * channels)};
           const int64_t n = split[2] * split[3];
-          const Tensor xs = reshape(x, split), gs = g[0].defined() ? reshape(g[0], split) : zeros_like(xs);
+          const Tensor xs = reshape(x, split), gs = reshape(g[0], split);
           const Tensor ws = w.defined() ? reshape(w, {1, groups, channels / groups, 1}) : w;
-          if (grad_enabled() || g[1].defined() || g[2].defined()) {
-            Grads all = normalized_backward(gs, xs, Dims{2, 3}, ws, eps, false);
-            const auto statistic = [&](const Tensor& t) { return reshape(t, {batch, groups, 1, 1}) / double(n); };
-            if (g[1].defined()) all[0] = all[0] + statistic(g[1]);
-            if (g[2].defined()) {
-              const Tensor centred = xs - mean(xs, Ints({2, 3}), true);
-              const Tensor variance = mean(centred * centred, Ints({2, 3}), true) + eps;
-              all[0] = all[0] - statistic(g[2]) * centred / (variance * sqrt(variance));
-            }
+          if (grad_enabled()) {
+            const Grads all = normalized_backward(gs, xs, Dims{2, 3}, ws, eps, false);
             const auto by_channel = [&](const Tensor& t) { return reshape(sum(t, Ints({0, 3})), {channels}); };
             return Grads{reshape(all[0], x.sizes()), by_channel(all[1]), by_channel(all[2])};
           }
@@ -440,6 +434,7 @@ OP_DEFINE(group_norm_of){{
             const Tensor h = w.defined() ? gs * cast(ws, gs.dtype()) : gs;
             dx = reshape(layer_norm_backward(h, xs, n, results[1], results[2], Tensor(), true, false)[0], x.sizes());
           }
+          if (!needs_grad(1) && !needs_grad(2)) return Grads{dx, dw, db};
           const Tensor by_sample = sum(gs, Ints({3}), false, statistics_dtype(x));
           if (needs_grad(1)) {
             const Tensor dot = sum(cast(gs, statistics_dtype(x)) * xs, Ints({3}));
@@ -549,7 +544,12 @@ OP_DEFINE(native_group_norm){{
            double eps) {
           check(x.numel() == count_elements({n, channels, size}), "input of shape ", x.sizes(),
                 " does not have N * C * HxW = ", n, " * ", channels, " * ", size, " elements");
-          const auto [y, m, r] = group_norm_of(reshape(x, {n, channels, size}), group, w, b, eps);
+          auto [y, m, r] = group_norm_of(reshape(x, {n, channels, size}), group, w, b, eps);
+          if (grad_enabled() && x.requires_grad() && x.numel() > 0) {  // group_norm_of's gradient is that of y alone
+            const Tensor groups = cast(reshape(x, {n, group, -1}), m.dtype());
+            m = mean(groups, Ints({2}));
+            r = rsqrt(var(groups, Ints({2}), Scalar(0)) + eps);
+          }
           return three(reshape(y, x.sizes()), native_statistics(m, x, w), native_statistics(r, x, w));
         },
 }};

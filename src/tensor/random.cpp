@@ -382,7 +382,7 @@ void integers(T* out, int64_t n, int64_t from, uint64_t range, Generator& genera
     });
   } else {
     const Remainder remainder(static_cast<uint32_t>(range));
-    in_segments(n, 1, false, generator, [&](int64_t lo, int64_t hi, const uint32_t* draws) {
+    in_segments(n, 1, true, generator, [&](int64_t lo, int64_t hi, const uint32_t* draws) {
       for (int64_t i = lo; i < hi; ++i) out[i] = value(remainder(draws[i - lo]));
     });
   }

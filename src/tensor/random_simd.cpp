@@ -1,6 +1,8 @@
 // Vectorised loops for random numbers, compiled for each instruction set; random.cpp is the only user.
 #include "tensor/random_simd.h"
 
+#include <cmath>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tensor/random_simd.cpp"
 #include "hwy/foreach_target.h"
@@ -53,9 +55,21 @@ void Temper(const uint32_t* HWY_RESTRICT state, uint32_t* HWY_RESTRICT out, int6
 void UniformFloats(const uint32_t* HWY_RESTRICT draws, float* HWY_RESTRICT out, int64_t n, float from, float to) {
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> di;
+  // Rounded once on every machine, so that a seed gives the same bits.
+  const auto scaled = [=](auto u) HWY_ATTR {
+#if HWY_NATIVE_FMA
+    return hn::MulAdd(u, hn::Set(d, to - from), hn::Set(d, from));
+#else
+    if (from == 0) return hn::Mul(u, hn::Set(d, to));
+    HWY_ALIGN float lanes[HWY_LANES(float)];
+    hn::Store(u, d, lanes);
+    for (size_t l = 0; l < hn::Lanes(d); ++l) lanes[l] = std::fma(lanes[l], to - from, from);
+    return hn::Load(d, lanes);
+#endif
+  };
   const auto value = [=](auto bits) HWY_ATTR {
     const auto u = hn::Mul(hn::ConvertTo(d, hn::And(bits, hn::Set(di, 0xffffff))), hn::Set(d, 0x1p-24f));
-    const auto x = hn::MulAdd(u, hn::Set(d, to - from), hn::Set(d, from));
+    const auto x = scaled(u);
     return hn::IfThenElse(hn::Lt(x, hn::Set(d, to)), x, hn::Set(d, from));
   };
   const auto* bits = reinterpret_cast<const int32_t*>(draws);

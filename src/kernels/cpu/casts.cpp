@@ -118,6 +118,14 @@ struct Sixteen {
 
 CastFunction cast_function(DType to, DType from) { return AllCasts::rows[int(to)][int(from)](); }
 
+void copy_bytes(char* to, const char* from, int64_t n) {
+  constexpr int64_t page = 4096, piece = 256;
+  const auto ahead = static_cast<int64_t>((to - from) & (page - 1));
+  if (n > page && ahead > 0 && ahead < page / 2)
+    for (; n >= piece; n -= piece) std::memcpy(to + n - piece, from + n - piece, piece);
+  std::memcpy(to, from, size_t(n));
+}
+
 void gather(void* dst, const void* src, int64_t stride, int64_t n, int64_t bytes) {
   if (stride == 1) {
     std::memcpy(dst, src, size_t(n * bytes));

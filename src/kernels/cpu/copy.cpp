@@ -53,7 +53,7 @@ template <class T>
 void transpose_block(T* out, int64_t out_stride, const T* in, int64_t in_stride, int64_t rows, int64_t columns) {
   constexpr int64_t kRow = kSide<T> + 16;  // not a power of two, so that rows fall on different sets
   alignas(64) T block[kSide<T> * kRow];
-  if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
+  if constexpr (sizeof(T) >= 2 && sizeof(T) <= 8) {
     HWY_NAMESPACE::transpose(in, in_stride, columns, rows, block, kRow);
   } else {
     for (int64_t j = 0; j < columns; ++j)

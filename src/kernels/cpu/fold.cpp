@@ -1,12 +1,14 @@
 // How elements reach a fold. Two patterns cover all layouts: where the reduced dimension is the inner one in memory
 // each result is a run of elements; where a kept dimension is, rows of elements go to a row of accumulators. Elements
-// of another dtype or stride than the fold takes are first brought into a buffer in L1.
+// of another dtype or stride than the fold takes are first brought into a buffer in L1. There short runs are turned
+// into rows, since a call for each would cost more than its elements.
 #include "kernels/cpu/fold.h"
 
 #include <cstddef>
 #include <memory>
 
 #include "kernels/cpu/casts.h"
+#include "kernels/cpu/transpose-inl.h"
 #include "rushlight/parallel.h"
 #include "rushlight/small_vector.h"
 
@@ -16,6 +18,7 @@ namespace {
 constexpr int64_t kTile = 1024;        // elements in a buffer
 constexpr int64_t kUnit = 1024;        // accumulators that one task owns, at most
 constexpr int64_t kUnitRuns = 64;      // the same where each takes a run
+constexpr int64_t kShortRun = 32;      // runs up to this are turned
 constexpr int64_t kSplit = 64 * 1024;  // elements that are worth a task of their own
 
 struct Axis {
@@ -107,6 +110,26 @@ struct Job {
     }
   }
 
+  /// Whether runs lie one after the other, and are short.
+  bool has_short_runs() const {
+    return kept.size() == 1 && reduced.size() == 1 && reduced[0].stride == 1 && kept[0].stride == n && n <= kShortRun &&
+           (f.type == kFloat32 || f.type == kFloat64 || f.type == kInt64);
+  }
+  /// The same for at most kUnitRuns short runs.
+  void take_short_runs(char* acc, int64_t first, int64_t width) const {
+    alignas(64) char tile[kShortRun * kUnitRuns * 8], turned[sizeof tile];
+    const char* from = source.at(first * n);
+    if (source.cast) source.cast(tile, from, width * n), from = tile;
+    const auto turn = [&]<class T>(T* to) {
+      HWY_NAMESPACE::transpose(reinterpret_cast<const T*>(from), n, width, n, to, kUnitRuns);
+    };
+    if (source.want_bytes == 4)
+      turn(reinterpret_cast<float*>(turned));
+    else
+      turn(reinterpret_cast<double*>(turned));
+    f.rows(acc, turned, kUnitRuns, n, width, 0, options);
+  }
+
   /// The same for accumulators within the innermost kept axis.
   void take_rows(char* acc, int64_t base, int64_t width, int64_t lo, int64_t hi) const {
     alignas(64) char tile[kTile * 16];
@@ -189,6 +212,8 @@ void fold(const Fold& f, const FoldOptions& options, const Tensor& x, const Dims
     splits = std::clamp<int64_t>(std::min(job.n * width / kSplit, 64 / std::max<int64_t>(units, 1)), 1, 64);
   const int64_t length = (job.n + splits - 1) / splits;
 
+  const bool short_runs = !job.by_rows && splits == 1 && job.has_short_runs();
+
   const auto unit_width = [&](int64_t u) { return std::min(width, cols - u % blocks * width); };
   const auto unit_first = [&](int64_t u) { return u / blocks * cols + u % blocks * width; };
   const auto take = [&](char* acc, int64_t u, int64_t lo, int64_t hi) {
@@ -199,6 +224,8 @@ void fold(const Fold& f, const FoldOptions& options, const Tensor& x, const Dims
       const int64_t base =
           place(job.kept, job.kept.size() - 1, u / blocks) + u % blocks * width * job.kept.back().stride;
       job.take_rows(acc, base, w, lo, hi);
+    } else if (short_runs) {
+      job.take_short_runs(acc, first, w);
     } else {
       job.take_runs(acc, first, w, lo, hi);
     }

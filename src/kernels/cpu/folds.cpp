@@ -94,9 +94,12 @@ struct Arg {
     int64_t index;  // -1: none yet
     T value;
   };
+  static bool is_nan(T x) {
+    if constexpr (std::is_floating_point_v<T>) return x != x;
+    return false;
+  }
   static bool better(T a, T b) {  // and so not where both are NaN
-    const bool nan = std::is_floating_point_v<T> && b != b;
-    return !nan && F::step(b, a, 0) != b;
+    return !is_nan(b) & (F::step(b, a, 0) != b);
   }
   static void take(Acc& a, T value, int64_t index) {
     if (a.index < 0 || better(value, a.value)) a = {index, value};
@@ -113,8 +116,13 @@ struct Arg {
       T best = F::zero();
       Simple<F>::run(&best, x + i, size, 0, options);
       if (a.index >= 0 && !better(best, a.value)) continue;
+      const auto is_best = [&](int64_t k) { return (x[i + k] == best) | is_nan(x[i + k]); };
       int64_t k = 0;
-      while (k + 1 < size && !(x[i + k] == best || x[i + k] != x[i + k])) ++k;
+      for (bool found = false; k + kLanes <= size; k += kLanes) {  // in which lanes, without a branch for each
+        for (int l = 0; l < kLanes; ++l) found |= is_best(k + l);
+        if (found) break;
+      }
+      while (k + 1 < size && !is_best(k)) ++k;
       a = {at + i + k, best};
     }
   }
@@ -133,8 +141,7 @@ struct Arg {
         for (int64_t r = 1; r < some; ++r) {
           const T* HWY_RESTRICT q = x + r * stride;
           for (int64_t c = 0; c < n; ++c) {
-            const bool nan = std::is_floating_point_v<T> && value[c] != value[c];
-            const bool take = !nan & (F::step(value[c], q[c], 0) != value[c]);
+            const bool take = !is_nan(value[c]) & (F::step(value[c], q[c], 0) != value[c]);
             value[c] = take ? q[c] : value[c];
             row[c] = take ? int32_t(r) : row[c];
           }
@@ -201,14 +208,21 @@ struct Moments {
         if (a[c].count == 0) a[c].shift = double(x[c]);
         shift[c] = a[c].shift, sum[c] = 0, square[c] = 0;
       }
-      for (int64_t r = 0; r < rows; ++r) {
+      const auto take_rows = [&]<int64_t count>(int64_t r, std::integral_constant<int64_t, count>) {
         const T* HWY_RESTRICT q = x + r * stride;
         for (int64_t c = 0; c < n; ++c) {
-          const double d = double(q[c]) - shift[c];
-          sum[c] += d;
-          square[c] += d * d;
+          double total = sum[c], squares = square[c];
+          for (int64_t k = 0; k < count; ++k) {
+            const double d = double(q[k * stride + c]) - shift[c];
+            total += d;
+            squares += d * d;
+          }
+          sum[c] = total, square[c] = squares;
         }
-      }
+      };
+      int64_t r = 0;
+      for (; r + 8 <= rows; r += 8) take_rows(r, std::integral_constant<int64_t, 8>());
+      for (; r < rows; ++r) take_rows(r, std::integral_constant<int64_t, 1>());
       for (int64_t c = 0; c < n; ++c) a[c].sum += sum[c], a[c].square += square[c], a[c].count += double(rows);
     }
   }

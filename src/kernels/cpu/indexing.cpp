@@ -18,6 +18,7 @@ namespace {
 using Bounds = Selection::Bounds;
 
 constexpr int64_t kGrain = 16384;  // elements for which waking a thread pays
+constexpr int64_t kBlock = 512;    // elements that are looked at together
 
 [[noreturn, gnu::cold, gnu::noinline]] void raise_index(int64_t i, int64_t dim, int64_t size, Bounds bounds) {
   const std::string what = text("index ", i, " is out of bounds for dimension ", dim, " with size ", size);
@@ -41,7 +42,6 @@ bool all_inside(const I* index, int64_t n, int64_t size) {
   for (int64_t i = 0; i < n; ++i) outside |= uint64_t(int64_t(index[i])) >= uint64_t(size);
   return !outside;
 }
-constexpr int64_t kBlock = 512;
 
 bool is_mask(const Tensor& t) { return t.dtype() == kBool || t.dtype() == kUInt8; }
 
@@ -112,8 +112,14 @@ void for_nonzero(const Tensor& dense, F&& f) {
       for (int64_t d = ndim - 1; d-- > 0; rest /= dense.sizes()[d]) at[d] = rest % dense.sizes()[d];
       for (int64_t first = lo - lo % row; first < hi; first += row) {
         const int64_t end = std::min(hi, first + row);
-        for (int64_t i = std::max(lo, first); i < end; ++i)
-          if (is_set(i)) f(k++, at, i - first);
+        for (int64_t i = std::max(lo, first); i < end;) {
+          int64_t set[kBlock], count = 0;  // first all places, without a branch that nobody can predict
+          for (const int64_t stop = std::min(end, i + kBlock); i < stop; ++i) {
+            set[count] = i - first;
+            count += is_set(i);
+          }
+          for (int64_t s = 0; s < count; ++s) f(k++, at, set[s]);
+        }
         for (int64_t d = ndim - 1; d-- > 0;) {
           if (++at[d] < dense.sizes()[d]) break;
           at[d] = 0;
@@ -355,30 +361,36 @@ void index_put(Tensor& out, const Selection& s, const Tensor& values, Write writ
   for_write(out.dtype(), write, [&]<class T>(auto op) {
     T* to = out.data<T>();
     const T* from = dense.data<T>();
-    // Threads share the outer dimensions, or else the block, never the places: those may name an element twice.
-    const auto put = [&](int64_t o, int64_t first, int64_t last) {
+    // Writes the elements of outer index o at places from `begin` up to `end`.
+    const auto put = [&](int64_t o, int64_t begin, int64_t end) {
       T* base = to + outer[size_t(o)];
       for (int64_t i = 0; i < n; ++i) {
+        if (places.data[i] < begin || places.data[i] >= end) continue;
         T* at = base + places.data[i];
         const T* value = one ? from : from + (o * n + i) * block;
         if (block == 1) {
           *at = op(*at, *value);
         } else if (run && !one) {
-          for (int64_t k = first; k < last; ++k) at[k] = op(at[k], value[k]);
+#pragma GCC ivdep
+          for (int64_t k = 0; k < block; ++k) at[k] = op(at[k], value[k]);
         } else {
-          for (int64_t k = first; k < last; ++k) {
+          for (int64_t k = 0; k < block; ++k) {
             T& element = at[run ? k : inner[size_t(k)]];
             element = op(element, value[one ? 0 : k]);
           }
         }
       }
     };
+    // Threads share the outer dimensions, or else what can be written to; never the places, which may name an element
+    // twice. Each then looks at all places, so blocks have to be worth it.
+    const int64_t reach = 1 + *std::max_element(places.data, places.data + n);
     if (outers > 1)
       parallel_for(0, outers, grain_for(n * block), [&](int64_t lo, int64_t hi) {
-        for (int64_t o = lo; o < hi; ++o) put(o, 0, block);
+        for (int64_t o = lo; o < hi; ++o) put(o, 0, reach);
       });
     else
-      parallel_for(0, block, std::max<int64_t>(grain_for(n), 32), [&](int64_t lo, int64_t hi) { put(0, lo, hi); });
+      parallel_for(0, reach, std::max(reach / std::clamp<int64_t>(block / 8, 1, 32), reach / (n * block / kGrain + 1)),
+                   [&](int64_t lo, int64_t hi) { put(0, lo, hi); });
   });
 }
 
@@ -434,7 +446,8 @@ struct Rows {
     if (outers == 0 || rows * length == 0) return;
     const bool split = outers == 1 && (may_split || rows > 1);
     if (split) {
-      parallel_for(0, length, grain_for(rows), [&](int64_t lo, int64_t hi) {
+      // Whole cache lines to a thread, and of the columns that it jumps about in no more than L2 holds.
+      parallel_for(0, length, std::max<int64_t>(grain_for(rows), 64), [&](int64_t lo, int64_t hi) {
         for (int64_t r = 0; r < rows; ++r)
           f(r * row_step[0] + lo * step[0], r * row_step[1] + lo * step[1], lo * step[2], hi - lo);
       });

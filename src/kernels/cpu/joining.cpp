@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 
+#include "kernels/cpu/casts.h"
 #include "kernels/cpu/pointwise.h"
 #include "rushlight/ops.h"
 #include "rushlight/parallel.h"
@@ -26,6 +27,23 @@ std::optional<int64_t> run_distance(const Tensor& x, int64_t dim) {
     (d >= dim ? run : rows) *= size;
   }
   return distance;
+}
+
+/// `rows` runs of `bytes` bytes, which lie at a distance in both.
+void copy_runs(char* to, int64_t to_distance, const char* from, int64_t distance, int64_t bytes, int64_t rows) {
+  const auto each = [=](auto copy) {
+    for (int64_t i = 0; i < rows; ++i) copy(to + i * to_distance, from + i * distance);
+  };
+  switch (bytes) {
+    case 2:
+      return each([](char* a, const char* b) { std::memcpy(a, b, 2); });
+    case 4:
+      return each([](char* a, const char* b) { std::memcpy(a, b, 4); });
+    case 8:
+      return each([](char* a, const char* b) { std::memcpy(a, b, 8); });
+    default:
+      return each([bytes](char* a, const char* b) { copy_bytes(a, b, bytes); });
+  }
 }
 }  // namespace
 
@@ -65,12 +83,21 @@ void join(Tensor& out, Tensors tensors, int64_t dim, bool stacked) {
   }
   if (at == 0 || rows == 0 || parts.empty()) return;
   char* to = static_cast<char*>(out.data_ptr());
+  if (rows >= int64_t(parts.size())) {  // by bands of rows that stay in L1
+    const int64_t band = std::max<int64_t>(16384 / at, 1);
+    parallel_for(0, rows, std::max<int64_t>(kGrainBytes / at, 1), [&](int64_t lo, int64_t hi) {
+      for (int64_t i = lo; i < hi; i += band)
+        for (const Part& p : parts)
+          copy_runs(to + i * at + p.at, at, p.data + i * p.distance, p.distance, p.bytes, std::min(band, hi - i));
+    });
+    return;
+  }
   parallel_for(0, rows * int64_t(parts.size()), std::max<int64_t>(kGrainBytes * int64_t(parts.size()) / at, 1),
                [&](int64_t lo, int64_t hi) {
                  const int64_t n = int64_t(parts.size());
                  for (int64_t i = lo; i < hi; ++i) {
                    const Part& p = parts[size_t(i % n)];
-                   std::memcpy(to + i / n * at + p.at, p.data + i / n * p.distance, size_t(p.bytes));
+                   copy_bytes(to + i / n * at + p.at, p.data + i / n * p.distance, p.bytes);
                  }
                });
 }

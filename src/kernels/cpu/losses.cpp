@@ -9,6 +9,8 @@
 
 #include "kernels/cpu/class_losses.h"
 #include "kernels/cpu/pointwise.h"
+#include "kernels/cpu/tiles.h"
+#include "kernels/formulas.h"
 #include "kernels/math.h"
 #include "rushlight/parallel.h"
 
@@ -115,6 +117,10 @@ void pair_loss(Tensor& out, const Tensor& a, const Tensor& b, PairLoss kind, dou
         });
     }
   });
+}
+
+void bernoulli_losses(Tensor& out, const Tensor& x, const Tensor& t) {
+  map<formula::BernoulliLoss, Floating>(out.dtype(), out, x, t);
 }
 
 void pick_class(Tensor& out, const Tensor& input, const Tensor& target, int64_t ignore_index) {

@@ -11,6 +11,9 @@ enum class PairLoss { squared, smooth, huber };
 /// line.
 void pair_loss(Tensor& out, const Tensor& a, const Tensor& b, PairLoss kind, double width, bool reduce, double scale);
 
+/// -(t log(x) + (1 - t) log(1 - x)), elementwise and broadcast, logarithms not below -100. On any device.
+void bernoulli_losses(Tensor& out, const Tensor& x, const Tensor& t);
+
 /// out = input[target], 0 where the target is ignore_index. Throws IndexError for another target outside [0, classes).
 void pick_class(Tensor& out, const Tensor& input, const Tensor& target, int64_t ignore_index);
 /// Zeros, and the input at the target's place.

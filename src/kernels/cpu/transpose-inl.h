@@ -16,7 +16,7 @@ namespace rush::cpu {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The side of the squares that are transposed at a time: 4 floats, 2 doubles.
+// The side of the squares that are transposed at a time: 8 halves, 4 floats, 2 doubles.
 template <class T>
 constexpr int64_t kSquare = 16 / sizeof(T);
 
@@ -26,7 +26,31 @@ template <class T, int64_t kBelow = 1, class Load>
 HWY_INLINE void transpose_square(const Load& load, T* to, int64_t to_row) {
   const hn::FixedTag<T, kSquare<T> * kBelow> d;
   const auto r0 = load(0), r1 = load(1);
-  if constexpr (kSquare<T> == 4) {
+  if constexpr (kSquare<T> == 8) {
+    const hn::Repartition<uint32_t, decltype(d)> d4;
+    const hn::Repartition<uint64_t, decltype(d)> d8;
+    using V4 = hn::Vec<decltype(d4)>;
+    // Of four rows from `first` on, two columns in each vector.
+    const auto columns = [&](int64_t first, V4(&out)[4]) HWY_ATTR {
+      const auto a0 = load(first), a1 = load(first + 1), a2 = load(first + 2), a3 = load(first + 3);
+      const auto low01 = hn::BitCast(d4, hn::InterleaveLower(d, a0, a1));
+      const auto low23 = hn::BitCast(d4, hn::InterleaveLower(d, a2, a3));
+      const auto high01 = hn::BitCast(d4, hn::InterleaveUpper(d, a0, a1));
+      const auto high23 = hn::BitCast(d4, hn::InterleaveUpper(d, a2, a3));
+      out[0] = hn::InterleaveLower(d4, low01, low23);
+      out[1] = hn::InterleaveUpper(d4, low01, low23);
+      out[2] = hn::InterleaveLower(d4, high01, high23);
+      out[3] = hn::InterleaveUpper(d4, high01, high23);
+    };
+    V4 top[4], bottom[4];
+    columns(0, top);
+    columns(4, bottom);
+    for (int64_t pair = 0; pair < 4; ++pair) {
+      const auto t = hn::BitCast(d8, top[pair]), b = hn::BitCast(d8, bottom[pair]);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d8, t, b)), d, to + 2 * pair * to_row);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d8, t, b)), d, to + (2 * pair + 1) * to_row);
+    }
+  } else if constexpr (kSquare<T> == 4) {
     const auto r2 = load(2), r3 = load(3);
     const hn::Repartition<double, decltype(d)> d2;
     const auto low01 = hn::BitCast(d2, hn::InterleaveLower(d, r0, r1));
