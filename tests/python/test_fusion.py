@@ -14,6 +14,8 @@ CONVOLUTIONS = {  # input, then Conv2d's arguments
     "1x1 batch": ((3, 17, 6, 5), (17, 33, 1), {}),
     "1x1 deep": ((1, 500, 5, 5), (500, 40, 1), {}),
     "1x1 large": ((2, 96, 28, 28), (96, 160, 1), {"bias": False}),
+    "1x1 deep and wide": ((1, 500, 14, 14), (500, 70, 1), {"bias": False}),
+    "1x1 rows of a page": ((1, 20, 32, 32), (20, 40, 1), {}),
     "1x1 stride": ((2, 16, 9, 9), (16, 20, 1), {"stride": 2}),
     "groups": ((2, 8, 9, 9), (8, 12, 3), {"groups": 4, "padding": 1}),
     "1x1 groups": ((2, 8, 9, 9), (8, 12, 1), {"groups": 4}),
@@ -90,9 +92,11 @@ def test_the_same_as_one_by_one(case, following):
         torch.testing.assert_close(result, one_by_one(model, x), rtol=1e-4, atol=1e-4)
 
 
-def test_nan_and_infinity_pass():
-    model = network((2, 3, 1), {})
-    x = torch.randn(1, 2, 3, 3)
+@pytest.mark.parametrize("following", FOLLOWING)
+@pytest.mark.parametrize("size", [3, 9])
+def test_nan_and_infinity_pass(size, following):
+    model = network((2, 3, 1), {}, following)
+    x = torch.randn(1, 2, size, size)
     x[0, 0, 0, 0], x[0, 1, 1, 1] = float("nan"), float("inf")
     with torch.no_grad():
         torch.testing.assert_close(model(x), one_by_one(model, x), equal_nan=True)

@@ -61,7 +61,6 @@ struct Placement {
   Extent size, origin, stride, grid;
   int64_t pixels;
   bool dense;
-  Epilogue<T> end;
 
   int64_t offset(int64_t j) const {
     const int64_t n = j / pixels, q = j - n * pixels;
@@ -156,6 +155,8 @@ struct Patches {
   const T* x;
   int64_t image, channel;
   const Gather& gather;
+  bool in_place = gather.grid == gather.source && gather.grid[0] * gather.grid[1] == 1 && gather.taps.size() == 1 &&
+                  gather.offsets[0][2] == 0 && channel * sizeof(T) % 2048 != 0;  // else rows share few cache sets
 
   void pack(int64_t k0, int64_t depth, int64_t j0, int64_t valid, int64_t width, T* out) const {
     const auto& [source, grid, step, offsets, taps] = gather;
@@ -202,29 +203,13 @@ struct Patches {
       col += len;
     }
   }
-  const T* direct(int64_t, int64_t) const { return nullptr; }
-  int64_t row() const { return 0; }
-};
-
-// The engine's last step for a tile; this overload is the one for a Placement.
-template <class T>
-HWY_NOINLINE void add_bias(const Bias<T>&, const Placement<T>& result, int64_t i0, int64_t rows, int64_t j0,
-                           int64_t cols) {
-  const hn::ScalableTag<T> d;
-  constexpr int64_t N = kLanes<T>;
-  for (int64_t j = 0; j < cols;) {
-    const int64_t run = std::min(result.run(j0 + j), cols - j);
-    T* c = result.data() + i0 * result.row() + result.offset(j0 + j);
-    for (int64_t i = 0; i < rows; ++i, c += result.row()) {
-      const Finish<T> finish(result.end, hn::Set(d, result.end.scale_of(i0 + i)),
-                             hn::Set(d, result.end.shift_of(i0 + i)));
-      int64_t x = 0;
-      for (; x + N <= run; x += N) hn::StoreU(finish(hn::LoadU(d, c + x)), d, c + x);
-      if (x < run) store_first(d, finish(load_first(d, c + x, run - x)), c + x, run - x);
-    }
-    j += run;
+  // Rows of pixels are rows of the operand where there is but one tap.
+  const T* direct(int64_t k, int64_t j) const {
+    const int64_t pixels = gather.grid[2], n = j / pixels, q = j - n * pixels;
+    return in_place && q + kPanel<T> <= pixels ? x + n * image + k * channel + q : nullptr;
   }
-}
+  int64_t row() const { return channel; }
+};
 
 // ---- one input channel a group --------------------------------------------------------------------------------------
 
@@ -306,7 +291,7 @@ HWY_INLINE void depthwise_vectors(const DepthwiseRow<T>& r, int64_t i, T* out) {
     for (int v = 0; v < V; ++v)
       sums[v] = hn::MulAdd(load_steps<kStep>(d, from + v * N * r.step, r.step), weight, sums[v]);
   }
-  const Finish<T> finish(r.end, hn::Zero(d), hn::Zero(d));
+  const Finish<T> finish(r.end);
 #pragma GCC unroll 4
   for (int v = 0; v < V; ++v) {
     sums[v] = finish.clamp(sums[v]);
@@ -366,7 +351,7 @@ HWY_NOINLINE void sum_windows(const PlaneWindows<T>& p, const T* in, const T* we
   using Vec = hn::Vec<decltype(d)>;
   constexpr int64_t N = kLanes<T>;
   const Vec start = hn::Set(d, shift);
-  const Finish<T> finish(end, start, start);
+  const Finish<T> finish(end);
   Vec w[9];
 #pragma GCC unroll 9
   for (int t = 0; t < 9; ++t) w[t] = hn::Set(d, weights[t]);
@@ -690,7 +675,7 @@ template <class T>
 Placement<T> placement(T* out, int64_t channels, const Extent& size, const Extent& origin, const Extent& stride,
                        const Extent& grid) {
   const bool dense = stride == Extent{1, 1, 1} && volume(grid) == volume(size);
-  return {out, channels * volume(size), volume(size), size, origin, stride, grid, volume(grid), dense, {}};
+  return {out, channels * volume(size), volume(size), size, origin, stride, grid, volume(grid), dense};
 }
 
 template <class Body>
@@ -728,11 +713,10 @@ void forward(const Arguments<T>& a) {
   for_groups(c.groups, [&](int64_t g) {
     Placement<T> result = place;
     result.data_ += g * out * place.channel;
-    result.end = a.end.from(g * out);
     const int64_t source = volume(c.input);
     const Patches<T> patches{a.x + g * in * source, c.in_channels * source, source, gather};
     multiply<T, T>(out, c.batch * place.pixels, depth, {a.w + g * out * depth, depth, 1}, patches, result, T(1), T(0),
-                   {result.end.shift, nullptr});
+                   a.end.from(g * out));
   });
 }
 
@@ -763,11 +747,10 @@ void backward_data(const Arguments<T>& a) {
                    });
       Placement<T> result = place;
       result.data_ += g * in * place.channel;
-      result.end = a.end.from(g * in);
       const int64_t source = volume(c.output);
       const Patches<T> patches{a.x + g * out * source, c.out_channels * source, source, gather};
       multiply<T, T>(in, c.batch * place.pixels, out * taps, {weights, out * taps, 1}, patches, result, T(1), T(0),
-                     {result.end.shift, nullptr});
+                     a.end.from(g * in));
     });
   });
 }

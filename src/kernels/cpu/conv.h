@@ -38,8 +38,13 @@ inline Extent extent(std::span<const int64_t> sizes, int64_t fill) {
 /// shift they stay as they are.
 template <class T>
 struct Epilogue {
+  static constexpr T kHigh =
+      std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+  static constexpr T kLow = std::numeric_limits<T>::has_infinity ? -kHigh : std::numeric_limits<T>::lowest();
   const T *shift = nullptr, *scale = nullptr;
-  T low = -std::numeric_limits<T>::infinity(), high = std::numeric_limits<T>::infinity();
+  T low = kLow, high = kHigh;
+
+  bool empty() const { return !shift && !scale && low == kLow && high == kHigh; }
 
   T scale_of(int64_t channel) const { return scale ? scale[channel] : T(1); }
   T shift_of(int64_t channel) const { return shift ? shift[channel] : T(0); }

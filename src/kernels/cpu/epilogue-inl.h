@@ -15,20 +15,37 @@ namespace rush::cpu {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// a b + c, rounded once.
+template <class Vec>
+HWY_INLINE Vec mul_add(Vec a, Vec b, Vec c) {
+  if constexpr (hwy::IsFloat<hn::TFromV<Vec>>())
+    return hn::MulAdd(a, b, c);
+  else
+    return hn::Add(hn::Mul(a, b), c);
+}
+
 template <class T>
 struct Finish {
   using D = hn::ScalableTag<T>;
   using Vec = hn::Vec<D>;
-  Vec scale, shift, low, high;
+  const T *scale, *shift;
+  Vec low, high;
 
-  Finish(const Epilogue<T>& end, Vec scale, Vec shift)
-      : scale(scale), shift(shift), low(hn::Set(D(), end.low)), high(hn::Set(D(), end.high)) {}
+  explicit Finish(const Epilogue<T>& end)
+      : scale(end.scale), shift(end.shift), low(hn::Set(D(), end.low)), high(hn::Set(D(), end.high)) {}
 
-  HWY_INLINE Vec clamp(Vec v) const {  // by comparisons, which let NaN pass
+  HWY_INLINE Vec clamp(Vec v) const {  // NaN passes
+#if HWY_ARCH_X86
+    return hn::Min(high, hn::Max(low, v));  // which give the second operand where one is NaN
+#else
     v = hn::IfThenElse(hn::Lt(v, low), low, v);
     return hn::IfThenElse(hn::Gt(v, high), high, v);
+#endif
   }
-  HWY_INLINE Vec operator()(Vec sum) const { return clamp(hn::MulAdd(sum, scale, shift)); }
+  HWY_INLINE Vec of_row(Vec sum, int64_t i) const {
+    if (scale) return clamp(mul_add(sum, hn::Set(D(), scale[i]), hn::Set(D(), shift ? shift[i] : T(0))));
+    return clamp(shift ? hn::Add(sum, hn::Set(D(), shift[i])) : sum);
+  }
 };
 
 }  // namespace HWY_NAMESPACE

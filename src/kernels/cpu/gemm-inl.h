@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "kernels/cpu/epilogue-inl.h"
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/integers.h"
 #include "kernels/cpu/scratch.h"
@@ -92,15 +93,6 @@ HWY_INLINE void store_first(D d, hn::Vec<D> v, hn::TFromD<D>* p, int64_t n) {
   }
 }
 
-// a b + c, rounded once.
-template <class Vec>
-HWY_INLINE Vec mul_add(Vec a, Vec b, Vec c) {
-  if constexpr (hwy::IsFloat<hn::TFromV<Vec>>())
-    return hn::MulAdd(a, b, c);
-  else
-    return hn::Add(hn::Mul(a, b), c);
-}
-
 // ---- the micro-kernel -----------------------------------------------------------------------------------------------
 
 // c (rows by columns) = alpha * a b + beta * c, over a K block. a lies k by k (as packed), a_step apart, or row by row.
@@ -115,7 +107,8 @@ struct Tile {
   int64_t c_row;
   int64_t rows;  // R or R - 1
   T alpha, beta;
-  const T* bias = nullptr;  // one for each column, added last
+  const T* bias = nullptr;           // one for each column, added to the sums
+  const Epilogue<T>* end = nullptr;  // then this, which is for rows
 };
 
 // How a micro-kernel multiplies and sums: sum + a b.
@@ -201,6 +194,7 @@ HWY_NOINLINE void micro_kernel(const Tile<T>& t) {
   }
   const Vec alpha = hn::Set(d, t.alpha), beta = hn::Set(d, t.beta);
   const bool whole = t.rows == R, read = t.beta != 0;
+  const Finish<T> finish(t.end ? *t.end : Epilogue<T>{});
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i) {
     if (i + 1 == R && !whole) break;
@@ -210,6 +204,7 @@ HWY_NOINLINE void micro_kernel(const Tile<T>& t) {
       Vec product = hn::Mul(sum[i][v], alpha);
       if (read) product = mul_add(hn::LoadU(d, at), beta, product);
       if (t.bias) product = hn::Add(product, hn::LoadU(d, t.bias + v * N));
+      if (t.end) product = finish.of_row(product, i);
       hn::StoreU(product, d, at);
     }
   }
@@ -364,23 +359,23 @@ HWY_NOINLINE void merge_tile(const T* tile, int64_t width, int64_t rows, int64_t
   }
 }
 
+// Ends the sums of a tile that was computed aside.
 template <class T, class Result>
-HWY_NOINLINE void add_bias(const Bias<T>& bias, const Result& result, int64_t i0, int64_t rows, int64_t j0,
-                           int64_t cols) {
+HWY_NOINLINE void finish_tile(const T* bias, const Epilogue<T>& end, const Result& result, int64_t i0, int64_t rows,
+                              int64_t j0, int64_t cols) {
   const hn::ScalableTag<T> d;
   constexpr int64_t N = kLanes<T>;
+  const Finish<T> finish(end);
   for (int64_t j = 0; j < cols;) {
     const int64_t run = std::min(result.run(j0 + j), cols - j);
     T* c = result.data() + i0 * result.row() + result.offset(j0 + j);
-    for (int64_t i = 0; i < rows; ++i, c += result.row()) {
-      const T row = bias.row ? bias.row[i0 + i] : T(0);
+    for (int64_t i = 0; i < rows; ++i, c += result.row())
       for (int64_t x = 0; x < run; x += N) {
         const int64_t count = std::min(run - x, N);
-        auto v = hn::Add(load_first(d, c + x, count), hn::Set(d, row));
-        if (bias.col) v = hn::Add(v, load_first(d, bias.col + j0 + j + x, count));
-        store_first(d, v, c + x, count);
+        auto v = load_first(d, c + x, count);
+        if (bias) v = hn::Add(v, load_first(d, bias + j0 + j + x, count));
+        store_first(d, finish.of_row(v, i), c + x, count);
       }
-    }
     j += run;
   }
 }
@@ -400,15 +395,18 @@ void split(int64_t n, int64_t parts, const Body& body) {
   });
 }
 
-// c = alpha * a b + beta * c + bias. `columns` is b, `result` is c.
+// c = alpha * a b + beta * c + bias, which has an element for each column, then `end`, for the rows. `columns` is b,
+// `result` is c.
 template <class T, class S, class Sum = MulAdd, class Columns, class Result>
 void multiply(int64_t m, int64_t n, int64_t k, Strided<const S> a, const Columns& columns, const Result& result,
-              T alpha, T beta, Bias<T> bias) {
+              T alpha, T beta, const Epilogue<T>& end = {}, const T* bias = nullptr) {
   if (m == 0 || n == 0) return;
   constexpr int64_t N = kLanes<T>, P = kPanel<T>;
   const int64_t n_panels = ceil_div(n, P);
   const int64_t depth = k == 0 ? 0 : ceil_div(k, ceil_div(k, kMaxDepth<T>));  // of a K block
-  const bool a_in_place = std::is_same_v<S, T> && a.col == 1 && n_panels <= 4 && a.row * sizeof(T) % 2048 != 0;
+  const bool b_in_place = columns.direct(0, 0) != nullptr;
+  const bool a_in_place =
+      std::is_same_v<S, T> && a.col == 1 && n_panels <= (b_in_place ? 8 : 4) && a.row * sizeof(T) % 2048 != 0;
   // a is packed in pieces of at most 8 MiB.
   constexpr int64_t kPieceSize = (8 << 20) / sizeof(T);
   const int64_t piece_m =
@@ -425,7 +423,8 @@ void multiply(int64_t m, int64_t n, int64_t k, Strided<const S> a, const Columns
       const double work = static_cast<double>(rows) * static_cast<double>(n) * static_cast<double>(ks);
       const int64_t max_tasks =
           in_parallel() ? 1 : static_cast<int64_t>(std::clamp(work / (1 << 17), 1.0, 8.0 * num_threads()));
-      const int64_t block_panels = std::clamp<int64_t>(n_panels / max_tasks, n_panels < 4 ? 1 : 2, kBlockPanels);
+      const int64_t block_panels =
+          std::clamp<int64_t>(n_panels / max_tasks, n_panels < 4 || b_in_place ? 1 : 2, kBlockPanels);
       const int64_t n_blocks = ceil_div(n_panels, block_panels);
       const int64_t m_blocks = std::clamp<int64_t>(max_tasks / n_blocks, 1, std::max<int64_t>(1, rows / 128));
 
@@ -466,6 +465,7 @@ void multiply(int64_t m, int64_t n, int64_t k, Strided<const S> a, const Columns
             if (!a_in_place) t.a = packed_a + m_panels * R * kb + p * R * kc;
             t.a_row = a.row;
             t.a_step = kernel_rows(t.rows);
+            const Epilogue<T> end_of_rows = end.from(i);
             for (int64_t jp = jp_lo; jp < jp_hi; ++jp) {
               const int64_t j = jp * P, cols = std::min(P, n - j), width = cols > N ? P : N;
               const T* in_place = cols < width ? nullptr : columns.direct(k0 + kb, j);
@@ -476,11 +476,12 @@ void multiply(int64_t m, int64_t n, int64_t k, Strided<const S> a, const Columns
               t.c = whole ? result.data() + i * result.row() + result.offset(j) : aside;
               t.c_row = whole ? result.row() : width;
               t.beta = whole ? beta_now : T(0);
-              const bool biased = last && (bias.row || bias.col), fused = biased && whole && !bias.row;
-              t.bias = fused ? bias.col + j : nullptr;
+              t.bias = last && whole && bias ? bias + j : nullptr;
+              t.end = last && whole && !end.empty() ? &end_of_rows : nullptr;
               run_tile<T, Sum>(t, width > N ? 2 : 1, !a_in_place);
-              if (!whole) merge_tile<T>(aside, width, t.rows, cols, result, i, j, beta_now);
-              if (biased && !fused) add_bias<T>(bias, result, i, t.rows, j, cols);
+              if (whole) continue;
+              merge_tile<T>(aside, width, t.rows, cols, result, i, j, beta_now);
+              if (last && (bias || !end.empty())) finish_tile(bias, end_of_rows, result, i, t.rows, j, cols);
             }
           }
           kb += depth;

@@ -230,8 +230,7 @@ void product_bytes(const ByteProduct& p) {
   const auto b = in_quads(p.n, p.k, p.b.data, p.b.col, p.b.row, Scratch::operand);
   const StridedColumns<int32_t, int32_t> columns{{b.data, b.col, b.row}, false};
   const auto run = [&]<class Sum>() {
-    multiply<int32_t, int32_t, Sum>(p.m, p.n, ceil_div(p.k, int64_t{4}), a, columns, StridedResult<int32_t>{p.c}, 1, 0,
-                                    {});
+    multiply<int32_t, int32_t, Sum>(p.m, p.n, ceil_div(p.k, int64_t{4}), a, columns, StridedResult<int32_t>{p.c}, 1, 0);
   };
 #if RUSH_PAIRS
   if (multiplies_bytes()) return run.template operator()<MulAddQuadsAtOnce>();
@@ -272,7 +271,7 @@ void product(const Product<S>& p) {
   const bool b_small = p.k * p.n * int64_t{sizeof(T)} <= 256 << 10;  // stays in L2 from one panel of a to the next
   const StridedColumns<T, S> columns{p.b, p.b.col == 1 && (p.m <= kMaxRows || (b_small && p.m <= 16 * kMaxRows))};
   if constexpr (std::is_same_v<S, T>) {
-    multiply<T, S>(p.m, p.n, p.k, p.a, columns, StridedResult<T>{p.c}, p.alpha, p.beta, p.bias);
+    multiply<T, S>(p.m, p.n, p.k, p.a, columns, StridedResult<T>{p.c}, p.alpha, p.beta, {p.bias.row}, p.bias.col);
   } else {
     const int64_t rows = std::clamp<int64_t>((4 << 20) / p.n, kMaxRows, p.m < kMaxRows ? kMaxRows : p.m);
     T* sums = scratch<T>(Scratch::c, std::min(rows, p.m) * p.n);
@@ -294,13 +293,13 @@ void product(const Product<S>& p) {
         const StridedColumns<T, T> pairs{{b.data, b.col, b.row}, b.row == 1 && columns.in_place};
         return in_blocks([&](int64_t i0, int64_t count) {
           multiply<T, T, MulAddPairs>(count, p.n, ceil_div(p.k, int64_t{2}), {a.data + i0 * a.row, a.row, a.col}, pairs,
-                                      result, T(1), T(0), {});
+                                      result, T(1), T(0));
         });
       }
     }
 #endif
     in_blocks([&](int64_t i0, int64_t count) {
-      multiply<T, S>(count, p.n, p.k, {p.a.data + i0 * p.a.row, p.a.row, p.a.col}, columns, result, T(1), T(0), {});
+      multiply<T, S>(count, p.n, p.k, {p.a.data + i0 * p.a.row, p.a.row, p.a.col}, columns, result, T(1), T(0));
     });
   }
 }

@@ -270,13 +270,15 @@ HWY_NOINLINE void write_tiles(const Transformed& in, int64_t row, int64_t column
   const auto of_channels = [&](const float* values, float otherwise) HWY_ATTR {
     return values ? load_first(d, values + k0, channels) : hn::Set(d, otherwise);
   };
-  const Finish<float> finish(p.end, of_channels(p.end.scale, 1), of_channels(p.end.shift, 0));
+  const Vec scale = of_channels(p.end.scale, 1), shift = of_channels(p.end.shift, 0);
+  const Finish<float> finish(p.end);
   for (int64_t t = 0; t < s.count; ++t) {
     const float* const from = in.data + (row + t) * in.row + column;
     float* const to = strip + t * kSide * N;
     transform_square<W, kSide>([&](int y, int x) HWY_ATTR { return hn::LoadU(d, from + (y * W + x) * in.plane); },
-                               [&](int y, int x, Vec v)
-                                   HWY_ATTR { hn::Store(finish(v), d, to + (y * width + x) * N); });
+                               [&](int y, int x, Vec v) HWY_ATTR {
+                                 hn::Store(finish.clamp(hn::MulAdd(v, scale, shift)), d, to + (y * width + x) * N);
+                               });
   }
   for (int64_t y = 0; y < std::min(kSide, p.out_height - s.y); ++y)
     transpose(strip + y * width * N, N, std::min(width, p.out_width - s.x), channels,
