@@ -131,6 +131,20 @@ TEST(GemmBlocks, EveryNumberOfRowsAndColumns) {
     for (int64_t n = 1; n <= 34; n += 3) compare<float>({m, n, 11}, Order::rows, Order::rows, Order::rows, 1, 0, false);
 }
 
+TEST(GemmBlocks, FewRowsMeetContiguousColumns) {
+  for (const int64_t k : {255, 256, 512, 519})
+    for (int64_t m = 1; m <= 17; ++m)
+      for (const Order a : orders)
+        for (const Order c : orders) {
+          compare<float>({m, m % 5 + 64, k}, a, Order::columns, c, 1, 0, m % 2 == 0);
+          compare<double>({m, m + 3, k}, a, Order::columns, c, 2, m % 3, true);
+        }
+  for (int64_t m = 1; m <= 17; m += 3) {
+    compare<Half>({m, 37, 259}, Order::rows, Order::columns, Order::rows, 1, 0, true);
+    compare<BFloat16>({m, 37, 259}, Order::rows, Order::columns, Order::rows, 1, 0, true);
+  }
+}
+
 TEST(GemmBlocks, BiasOfColumnsIsAddedLast) {
   for (const int64_t n : {31, 64}) {
     const int64_t m = 33, k = 900;
@@ -164,16 +178,19 @@ TEST(GemmBytes, SumsOfAllValuesAreExact) {
 
 TEST(GemmBlocks, ThreadsDoNotChangeTheResult) {
   const int before = num_threads();
-  const int64_t m = 201, n = 333, k = 777;
-  std::vector<float> a(size_t(m * k)), b(size_t(k * n)), one(size_t(m * n)), three(size_t(m * n));
-  for (size_t i = 0; i < a.size(); ++i) a[i] = std::sin(float(i));
-  for (size_t i = 0; i < b.size(); ++i) b[i] = std::cos(float(i));
-  set_num_threads(1);
-  cpu::gemm<float>(m, n, k, {a.data(), k, 1}, {b.data(), n, 1}, {one.data(), n, 1});
-  set_num_threads(3);
-  cpu::gemm<float>(m, n, k, {a.data(), k, 1}, {b.data(), n, 1}, {three.data(), n, 1});
-  set_num_threads(before);
-  EXPECT_EQ(one, three);
+  const int64_t n = 333, k = 777;
+  for (const int64_t m : {7, 201})
+    for (const Strided<const float> order : {Strided<const float>{nullptr, n, 1}, {nullptr, 1, k}}) {
+      std::vector<float> a(size_t(m * k)), b(size_t(k * n)), one(size_t(m * n)), three(size_t(m * n));
+      for (size_t i = 0; i < a.size(); ++i) a[i] = std::sin(float(i));
+      for (size_t i = 0; i < b.size(); ++i) b[i] = std::cos(float(i));
+      set_num_threads(1);
+      cpu::gemm<float>(m, n, k, {a.data(), k, 1}, {b.data(), order.row, order.col}, {one.data(), n, 1});
+      set_num_threads(3);
+      cpu::gemm<float>(m, n, k, {a.data(), k, 1}, {b.data(), order.row, order.col}, {three.data(), n, 1});
+      set_num_threads(before);
+      EXPECT_EQ(one, three);
+    }
 }
 
 TEST(BatchedGemm, RepeatsABroadcastOperand) {

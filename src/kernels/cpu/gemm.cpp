@@ -1,4 +1,4 @@
-// Which way a matrix product goes: matrix times vector, the engine of gemm-inl.h, or plain blocked loops for integers
+// Which way a matrix product goes: few rows along k, the engine of gemm-inl.h, or plain blocked loops for integers
 // and complex numbers. Half types go through the engine with float panels and a float result that is rounded once;
 // where the CPU multiplies bfloat16 itself, panels hold pairs of them. Bytes that are summed in 32 bits go through it
 // four by four.
@@ -79,40 +79,99 @@ void store(const Product<S>& p, int64_t i, int64_t j, T product) {
   *c = static_cast<S>(value);
 }
 
-// put(i, dot product of x with line i), for lines [lo, hi) of k contiguous elements. Four lines share the loads of x.
-template <class T, class S, class Put>
-HWY_NOINLINE void dot_lines(const S* lines, int64_t line, int64_t lo, int64_t hi, int64_t k, const T* x,
-                            const Put& put) {
-  const hn::ScalableTag<T> d;
-  constexpr int64_t N = kLanes<T>;
-  for (int64_t i = lo; i < hi; i += 4) {
-    const S* s[4];
-    for (int r = 0; r < 4; ++r) s[r] = lines + std::min(i + r, hi - 1) * line;
-    auto s0 = hn::Zero(d), s1 = s0, s2 = s0, s3 = s0;
-    int64_t at = 0;
-    for (; at + N <= k; at += N) {
-      const auto v = hn::LoadU(d, x + at);
-      s0 = hn::MulAdd(load(d, s[0] + at), v, s0);
-      s1 = hn::MulAdd(load(d, s[1] + at), v, s1);
-      s2 = hn::MulAdd(load(d, s[2] + at), v, s2);
-      s3 = hn::MulAdd(load(d, s[3] + at), v, s3);
-    }
-    if (at < k) {
-      const auto v = load_first(d, x + at, k - at);
-      s0 = hn::MulAdd(load_first(d, s[0] + at, k - at), v, s0);
-      s1 = hn::MulAdd(load_first(d, s[1] + at, k - at), v, s1);
-      s2 = hn::MulAdd(load_first(d, s[2] + at, k - at), v, s2);
-      s3 = hn::MulAdd(load_first(d, s[3] + at, k - at), v, s3);
-    }
-    const T sums[4] = {hn::GetLane(hn::SumOfLanes(d, s0)), hn::GetLane(hn::SumOfLanes(d, s1)),
-                       hn::GetLane(hn::SumOfLanes(d, s2)), hn::GetLane(hn::SumOfLanes(d, s3))};
-    for (int64_t r = 0; r < std::min<int64_t>(4, hi - i); ++r) put(i + r, sums[r]);
+// The sums of the lanes of four vectors.
+template <class D>
+HWY_INLINE void sum_lanes(D d, hn::Vec<D> v0, hn::Vec<D> v1, hn::Vec<D> v2, hn::Vec<D> v3, hn::TFromD<D>* sums) {
+  using T = hn::TFromD<D>;
+  const auto fold = [](auto d, auto a, auto b)
+                        HWY_ATTR { return hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b)); };
+  const auto put = [](auto d, auto v, T* to) HWY_ATTR {  // what 16 bytes are left of the sum of all 16 bytes
+    const auto rest = [](auto self, auto d, auto v) HWY_ATTR {
+      if constexpr (hn::MaxLanes(d) * sizeof(T) <= 16) {
+        return v;
+      } else {
+        const hn::Half<decltype(d)> half;
+        return self(self, half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+      }
+    };
+    hn::StoreU(rest(rest, d, v), hn::FixedTag<T, 16 / sizeof(T)>(), to);
+  };
+  const auto v01 = fold(d, v0, v1), v23 = fold(d, v2, v3);
+  if constexpr (sizeof(T) == 4) {
+    const hn::Repartition<double, D> d2;
+    const auto a = hn::BitCast(d2, v01), b = hn::BitCast(d2, v23);
+    put(d, hn::Add(hn::BitCast(d, hn::InterleaveLower(d2, a, b)), hn::BitCast(d, hn::InterleaveUpper(d2, a, b))), sums);
+  } else {
+    put(d, v01, sums);
+    put(d, v23, sums + 2);
   }
 }
 
-// The same for lines whose elements lie `step` apart while the lines are neighbours. Lines fill the vectors.
+// put(r, i, sums, count): sums[x] is the dot product of row r of x with line i + x, for rows [row, row + R) and `count`
+// <= 4 lines of k contiguous elements.
+template <int R, class T, class S, class Put>
+HWY_NOINLINE void dot_tile(const S* lines, int64_t line, int64_t i, int64_t count, int64_t k, const T* x, int64_t x_row,
+                           int64_t row, const Put& put) {
+  const hn::ScalableTag<T> d;
+  using Vec = hn::Vec<decltype(d)>;
+  constexpr int64_t N = kLanes<T>;
+  const S* s[4];
+  for (int64_t l = 0; l < 4; ++l) s[l] = lines + (i + std::min(l, count - 1)) * line;
+  x += row * x_row;
+  Vec sum[R][4];
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) sum[r][0] = sum[r][1] = sum[r][2] = sum[r][3] = hn::Zero(d);
+  const auto step = [&](const auto& load_line, const auto& load_x) HWY_ATTR {
+    const Vec l0 = load_line(s[0]), l1 = load_line(s[1]), l2 = load_line(s[2]), l3 = load_line(s[3]);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      const Vec v = load_x(x + r * x_row);
+      sum[r][0] = hn::MulAdd(l0, v, sum[r][0]);
+      sum[r][1] = hn::MulAdd(l1, v, sum[r][1]);
+      sum[r][2] = hn::MulAdd(l2, v, sum[r][2]);
+      sum[r][3] = hn::MulAdd(l3, v, sum[r][3]);
+    }
+  };
+  int64_t at = 0;
+  for (; at + N <= k; at += N) {
+    const auto part = [&](const auto* p) HWY_ATTR { return load(d, p + at); };
+    step(part, part);
+  }
+  if (at < k) {
+    const auto part = [&](const auto* p) HWY_ATTR { return load_first(d, p + at, k - at); };
+    step(part, part);
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+    T sums[4];
+    sum_lanes(d, sum[r][0], sum[r][1], sum[r][2], sum[r][3], sums);
+    put(row + r, i, sums, count);
+  }
+}
+
+// The same for `rows` rows and lines [lo, hi).
 template <class T, class S, class Put>
-HWY_NOINLINE void sum_steps(const S* lines, int64_t step, int64_t lo, int64_t hi, int64_t k, const T* x,
+void dot_lines(const S* lines, int64_t line, int64_t lo, int64_t hi, int64_t k, const T* x, int64_t x_row, int64_t rows,
+               const Put& put) {
+  constexpr int kMost = HWY_CAP_GE512 || HWY_ARCH_ARM_A64 ? 6 : 2;  // rows whose sums fit into the registers
+  const int64_t groups = ceil_div(rows, int64_t{kMost});
+  for (int64_t i = lo; i < hi; i += 4)
+    for (int64_t g = 0; g < groups; ++g) {
+      const int64_t row = rows * g / groups;
+      const auto run = [&]<int R>(const auto& self) {
+        if (rows * (g + 1) / groups - row == R)
+          dot_tile<R>(lines, line, i, std::min<int64_t>(4, hi - i), k, x, x_row, row, put);
+        else if constexpr (R > 1)
+          self.template operator()<R - 1>(self);
+      };
+      run.template operator()<kMost>(run);
+    }
+}
+
+// The same for one row and lines whose elements lie `step` apart while the lines are neighbours. Lines fill the
+// vectors.
+template <class T, class S, class Put>
+HWY_NOINLINE void sum_steps(const S* lines, int64_t step, int64_t lo, int64_t hi, int64_t k, const T* x, int64_t row,
                             const Put& put) {
   const hn::ScalableTag<T> d;
   constexpr int64_t N = kLanes<T>;
@@ -132,7 +191,7 @@ HWY_NOINLINE void sum_steps(const S* lines, int64_t step, int64_t lo, int64_t hi
     hn::Store(s1, d, sums + N);
     hn::Store(s2, d, sums + 2 * N);
     hn::Store(s3, d, sums + 3 * N);
-    for (int64_t r = 0; r < 4 * N; ++r) put(i + r, sums[r]);
+    put(row, i, sums, 4 * N);
   }
   for (; i < hi; i += N) {
     const int64_t lines_now = std::min(N, hi - i);
@@ -140,36 +199,42 @@ HWY_NOINLINE void sum_steps(const S* lines, int64_t step, int64_t lo, int64_t hi
     for (int64_t at = 0; at < k; ++at)
       s0 = hn::MulAdd(load_first(d, lines + i + at * step, lines_now), hn::Set(d, x[at]), s0);
     hn::Store(s0, d, sums);
-    for (int64_t r = 0; r < lines_now; ++r) put(i + r, sums[r]);
+    put(row, i, sums, lines_now);
   }
 }
 
-// put(i, dot product of x with line i) for n lines; element k of line i is at lines[i * line + k * step].
+// put(r, i, sums, count): sums[y] is the dot product of row r of x, which has `rows`, with line i + y of n. Element k
+// of line i is at lines[i * line + k * step].
 template <class T, class S, class Put>
-void matrix_vector(int64_t n, int64_t k, const S* lines, int64_t line, int64_t step, const S* x, int64_t x_step,
-                   const Put& put) {
-  const T* vector = nullptr;
+void dot_products(int64_t n, int64_t k, const S* lines, int64_t line, int64_t step, Strided<const S> x, int64_t rows,
+                  const Put& put) {
+  const T* packed = nullptr;
+  int64_t x_row = x.row;
   if constexpr (std::is_same_v<S, T>)
-    if (x_step == 1) vector = x;
-  if (!vector) {
-    T* copy = scratch<T>(Scratch::a, k);
-    for (int64_t at = 0; at < k; ++at) copy[at] = static_cast<T>(x[at * x_step]);
-    vector = copy;
+    if (x.col == 1 && (rows == 1 || x.row * int64_t{sizeof(T)} % 1024 != 0)) packed = x.data;
+  if (!packed) {
+    x_row = k * int64_t{sizeof(T)} % 1024 ? k : k + kLanes<T>;  // rows 1 KiB apart meet the same cache sets
+    T* copy = scratch<T>(Scratch::a, rows * x_row);
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t at = 0; at < k; ++at) copy[r * x_row + at] = static_cast<T>(x.data[r * x.row + at * x.col]);
+    packed = copy;
   }
   constexpr int64_t chunk = 4 * kLanes<T>;
-  const int64_t grain = ceil_div(std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(k, 1)), chunk);
+  const int64_t grain = ceil_div(std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(rows * k, 1)), chunk);
   parallel_for(0, ceil_div(n, chunk), grain, [&](int64_t lo, int64_t hi) {
     lo *= chunk;
     hi = std::min(n, hi * chunk);
-    if (step == 1) {
-      dot_lines<T>(lines, line, lo, hi, k, vector, put);
-    } else if (line == 1) {
-      sum_steps<T>(lines, step, lo, hi, k, vector, put);
-    } else {
-      for (int64_t i = lo; i < hi; ++i) {
-        T sum = 0;
-        for (int64_t at = 0; at < k; ++at) sum += static_cast<T>(lines[i * line + at * step]) * vector[at];
-        put(i, sum);
+    if (step == 1) return dot_lines<T>(lines, line, lo, hi, k, packed, x_row, rows, put);
+    for (int64_t r = 0; r < rows; ++r) {
+      const T* const vector = packed + r * x_row;
+      if (line == 1) {
+        sum_steps<T>(lines, step, lo, hi, k, vector, r, put);
+      } else {
+        for (int64_t i = lo; i < hi; ++i) {
+          T sum = 0;
+          for (int64_t at = 0; at < k; ++at) sum += static_cast<T>(lines[i * line + at * step]) * vector[at];
+          put(r, i, &sum, 1);
+        }
       }
     }
   });
@@ -238,36 +303,37 @@ void product_bytes(const ByteProduct& p) {
   run.template operator()<MulAddQuads>();
 }
 
-// Row i of c from the products in `sums`, with whole vectors in the usual case.
+// `count` elements of row i of c, from j on, from the products in `sums`, with whole vectors in the usual case.
 template <class T, class S>
-void store_row(const Product<S>& p, int64_t i, const T* sums) {
+void store_row(const Product<S>& p, int64_t i, int64_t j, int64_t count, const T* sums) {
   if (p.alpha != 1 || p.beta != 0 || p.c.col != 1 || p.bias.row) {
-    for (int64_t j = 0; j < p.n; ++j) store<T>(p, i, j, sums[j]);
+    for (int64_t x = 0; x < count; ++x) store<T>(p, i, j + x, sums[x]);
     return;
   }
-  S* HWY_RESTRICT c = p.c.data + i * p.c.row;
-  if (p.bias.col)
-    for (int64_t j = 0; j < p.n; ++j) c[j] = static_cast<S>(sums[j] + static_cast<T>(p.bias.col[j]));
+  S* HWY_RESTRICT c = p.c.data + i * p.c.row + j;
+  if (const S* bias = p.bias.col)
+    for (int64_t x = 0; x < count; ++x) c[x] = static_cast<S>(sums[x] + static_cast<T>(bias[j + x]));
   else
-    for (int64_t j = 0; j < p.n; ++j) c[j] = static_cast<S>(sums[j]);
+    for (int64_t x = 0; x < count; ++x) c[x] = static_cast<S>(sums[x]);
 }
 
 template <class S>
 void product(const Product<S>& p) {
   using T = compute_t<S>;
   if (p.m == 0 || p.n == 0) return;
-  // Few rows that meet a b whose rows are not contiguous: transposing it into panels costs more than the product.
-  if (p.m == 1 || (p.m <= 4 && p.b.row == 1 && p.b.col != 1)) {
-    for (int64_t i = 0; i < p.m; ++i)
-      matrix_vector<T>(p.n, p.k, p.b.data, p.b.col, p.b.row, p.a.data + i * p.a.row, p.a.col,
-                       [&](int64_t j, T x) { store<T>(p, i, j, x); });
-    return;
-  }
-  if (p.n == 1) {
-    matrix_vector<T>(p.m, p.k, p.a.data, p.a.row, p.a.col, p.b.data, p.b.row,
-                     [&](int64_t i, T x) { store<T>(p, i, 0, x); });
-    return;
-  }
+  // Few rows that meet a b whose columns are contiguous: transposing it into panels costs more than sums of lanes do,
+  // unless there are many of these for few products. Pairs of bfloat16 make products cheaper than these can be.
+  const bool pairwise = RUSH_PAIRS && std::is_same_v<S, BFloat16> && multiplies_bfloat16();
+  const int64_t few = pairwise || p.k < 64 * int64_t{sizeof(T)} ? 4 : 16;
+  if (p.m == 1 || (p.b.row == 1 && p.b.col != 1 && p.m <= few))
+    return dot_products<T>(
+        p.n, p.k, p.b.data, p.b.col, p.b.row, p.a, p.m,
+        [&](int64_t i, int64_t j, const T* sums, int64_t count) { store_row<T>(p, i, j, count, sums); });
+  if (p.n == 1)
+    return dot_products<T>(p.m, p.k, p.a.data, p.a.row, p.a.col, {p.b.data, 0, p.b.row}, 1,
+                           [&](int64_t, int64_t i, const T* sums, int64_t count) {
+                             for (int64_t x = 0; x < count; ++x) store<T>(p, i + x, 0, sums[x]);
+                           });
   const bool b_small = p.k * p.n * int64_t{sizeof(T)} <= 256 << 10;  // stays in L2 from one panel of a to the next
   const StridedColumns<T, S> columns{p.b, p.b.col == 1 && (p.m <= kMaxRows || (b_small && p.m <= 16 * kMaxRows))};
   if constexpr (std::is_same_v<S, T>) {
@@ -281,7 +347,7 @@ void product(const Product<S>& p) {
         const int64_t count = std::min(rows, p.m - i0);
         multiply_rows(i0, count);
         parallel_for(0, count, std::max<int64_t>(1, (1 << 14) / p.n), [&](int64_t lo, int64_t hi) {
-          for (int64_t i = lo; i < hi; ++i) store_row<T>(p, i0 + i, sums + i * p.n);
+          for (int64_t i = lo; i < hi; ++i) store_row<T>(p, i0 + i, 0, p.n, sums + i * p.n);
         });
       }
     };
