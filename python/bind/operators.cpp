@@ -127,7 +127,7 @@ struct Values {
 };
 
 bool to_int_slowly(PyObject* o, int64_t& out);
-/// An int, a NumPy integer or a one-element integer tensor; no float.
+/// An int, a NumPy integer or a one-element integer tensor; neither a float nor a bool.
 inline bool to_int(PyObject* o, int64_t& out) {
   return (PyLong_CheckExact(o) && small_int(o, out)) || to_int_slowly(o, out);
 }
@@ -140,7 +140,7 @@ bool to_int_slowly(PyObject* o, int64_t& out) {
     }
     return true;
   }
-  if (PyFloat_Check(o) || PyUnicode_Check(o) || o == Py_None || !PyIndex_Check(o)) return false;
+  if (PyBool_Check(o) || PyFloat_Check(o) || PyUnicode_Check(o) || o == Py_None || !PyIndex_Check(o)) return false;
   if (is_tensor(o) && (unwrap(o).numel() != 1 || !is_integral(unwrap(o).dtype()))) return false;
   const Object index(PyNumber_Index(o));
   if (!index) {
@@ -151,7 +151,9 @@ bool to_int_slowly(PyObject* o, int64_t& out) {
   return !(out == -1 && PyErr_Occurred() && (PyErr_Clear(), true));
 }
 
-bool to_ints(PyObject* o, const Arg& arg, Scratch& scratch, Value& out) {
+/// A list of ints. One number stands for it where the schema gives a length, or where several could stand for it
+/// (zeros(2), x.view(6)).
+bool to_ints(PyObject* o, const Schema& s, const Arg& arg, Scratch& scratch, Value& out) {
   int64_t one;
   if (PyTuple_Check(o) || PyList_Check(o)) {
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(o);
@@ -163,7 +165,9 @@ bool to_ints(PyObject* o, const Arg& arg, Scratch& scratch, Value& out) {
     out = Value(Ints(ints));
     return true;
   }
-  if (!to_int(o, one)) return false;
+  const auto position = size_t(&arg - &s.args[0]);
+  const bool spreads = position == size_t(s.is_method()) && s.positional == position + 1;
+  if ((arg.kind == Kind::Ints && !arg.length && !spreads) || !to_int(o, one)) return false;
   Dims& ints = scratch.next_ints();
   ints.resize(size_t(arg.length ? arg.length : 1));
   std::fill(ints.begin(), ints.end(), one);
@@ -183,7 +187,7 @@ bool to_tensor(PyObject* o, bool numbers, Scratch& scratch, Value& out) {
   return true;
 }
 
-bool to_value(PyObject* o, const Arg& arg, Scratch& scratch, Value& out) {
+bool to_value(PyObject* o, const Schema& s, const Arg& arg, Scratch& scratch, Value& out) {
   if (o == Py_None) {
     switch (arg.kind) {
       case Kind::OptTensor:
@@ -237,7 +241,7 @@ bool to_value(PyObject* o, const Arg& arg, Scratch& scratch, Value& out) {
     }
     case Kind::Ints:
     case Kind::OptInts:
-      return to_ints(o, arg, scratch, out);
+      return to_ints(o, s, arg, scratch, out);
     case Kind::Float:
     case Kind::OptFloat:
     case Kind::Scalar:
@@ -364,6 +368,8 @@ bool parse(const OpInfo& op, const Call& call, Scratch& scratch, Value* values, 
     return false;
   };
   const auto wrong_type = [&](size_t i, PyObject* o, size_t position) {
+    if (reason && s.args[i].name == "reduction")
+      raise<ValueError>(text_of(Object(need(PyObject_Str(o))).get()), " is not a valid value for reduction");
     const std::string where = position ? text(" (position ", position, ")") : std::string();
     return refuse("argument '", python_name(s, i), "'", where, " must be ", python_type(s.args[i]), ", not ",
                   Py_TYPE(o)->tp_name);
@@ -404,7 +410,7 @@ bool parse(const OpInfo& op, const Call& call, Scratch& scratch, Value* values, 
     }
     if (Py_TYPE(call.args[i]) == tensor_type && s.args[i].kind == Kind::Tensor)
       values[i] = Value(unwrap(call.args[i]));
-    else if (!to_value(call.args[i], s.args[i], scratch, values[i]))
+    else if (!to_value(call.args[i], s, s.args[i], scratch, values[i]))
       return wrong_type(i, call.args[i], i + 1);
     given |= 1u << i;
     taken = i + 1;
@@ -419,7 +425,7 @@ bool parse(const OpInfo& op, const Call& call, Scratch& scratch, Value* values, 
       const int i = s.find(canonical(s, name));
       if (i < 0) return refuse("got an unexpected keyword argument '", name, "'");
       if (given >> i & 1) return refuse("got multiple values for argument '", name, "'");
-      if (!to_value(o, s.args[size_t(i)], scratch, values[i])) return wrong_type(size_t(i), o, 0);
+      if (!to_value(o, s, s.args[size_t(i)], scratch, values[i])) return wrong_type(size_t(i), o, 0);
       given |= 1u << i;
     }
   }

@@ -289,18 +289,25 @@ PyGetSetDef properties[] = {
 
 // ---- methods ----
 
+/// The one argument of size() and stride(), an int.
+int64_t dimension_from(PyObject* o, const char* name) {
+  check<TypeError>(!PyBool_Check(o) && PyIndex_Check(o), name, "(): argument 'dim' (position 1) must be int, not ",
+                   Py_TYPE(o)->tp_name);
+  return number_from(o).to_int();
+}
+
 PyObject* size(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
   return guarded([&]() -> PyObject* {
     if (n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) == 0 || args[0] == Py_None)
       return wrap_size(self_of(self).sizes());
-    return PyLong_FromLongLong(self_of(self).size(number_from(args[0]).to_int()));
+    return PyLong_FromLongLong(self_of(self).size(dimension_from(args[0], "size")));
   });
 }
 PyObject* stride(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = self_of(self);
     if (n + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) > 0)
-      return PyLong_FromLongLong(t.stride(number_from(args[0]).to_int()));
+      return PyLong_FromLongLong(t.stride(dimension_from(args[0], "stride")));
     Object tuple(need(PyTuple_New(t.dim())));
     for (int64_t i = 0; i < t.dim(); ++i) PyTuple_SET_ITEM(tuple.get(), i, PyLong_FromLongLong(t.strides()[i]));
     return tuple.release();
@@ -329,11 +336,13 @@ PyObject* is_contiguous(PyObject* self, PyObject* args, PyObject* kwargs) {
 PyObject* requires_grad_(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     static const char* names[] = {"requires_grad", nullptr};
-    int value = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|p:requires_grad_", const_cast<char**>(names), &value))
+    PyObject* value = Py_True;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:requires_grad_", const_cast<char**>(names), &value))
       return nullptr;
+    check<TypeError>(PyBool_Check(value), "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not ",
+                     Py_TYPE(value)->tp_name);
     Tensor t = self_of(self);
-    t.requires_grad_(value != 0);
+    t.requires_grad_(value == Py_True);
     Py_INCREF(self);
     return self;
   });

@@ -43,6 +43,11 @@ def is_tensor(obj):
     return isinstance(obj, Tensor)
 
 
+def get_device(input):
+    """The index of the device that the tensor `input` is on; -1 for the CPU."""
+    return input.get_device()
+
+
 def is_storage(obj):
     """Whether `obj` is a storage object."""
     return type(obj).__name__ in ("TypedStorage", "UntypedStorage")

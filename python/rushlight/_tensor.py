@@ -254,6 +254,35 @@ def detach_(self):
     return self
 
 
+def fill_diagonal_(self, fill_value, wrap=False):
+    """Writes a number on the diagonal of a matrix, or where all indices are equal in a tensor of equal sizes.
+
+    With `wrap` the diagonal of a tall matrix starts again below its end, a row left out between. Returns self.
+    """
+    if self.dim() < 2:
+        raise RuntimeError(f"fill_diagonal_: dimensions must be larger than 1, but got {self.dim()}")
+    rows, columns = self.shape[:2]
+    if self.dim() > 2 and len(set(self.shape)) != 1:
+        raise RuntimeError(f"fill_diagonal_: all dimensions of input must be of equal length, got {tuple(self.shape)}")
+    step = sum(self.stride())
+    if wrap and self.dim() == 2:
+        for first in range(0, rows, columns + 1):
+            self[first:].diagonal().fill_(fill_value)
+    elif self.numel():
+        self.as_strided((min(rows, columns),), (step,), self.storage_offset()).fill_(fill_value)
+    return self
+
+
+def polygamma(self, n):
+    """The n-th derivative of the digamma function; see torch.polygamma()."""
+    return _C.polygamma(n, self)
+
+
+def polygamma_(self, n):
+    """polygamma() in place."""
+    return self.copy_(_C.polygamma(n, self))
+
+
 def dim_order(self, ambiguity_check=False):
     """Dimensions from the outermost in memory to the innermost."""
     return tuple(sorted(range(self.dim()), key=lambda d: (-self.stride(d), d)))
@@ -267,8 +296,8 @@ def module_load(self, other, assign=False):
 def _install():
     names = (
         "__torch_function__", "__deepcopy__", "__reduce_ex__", "__array__", "__array_wrap__", "__format__", "__complex__", "__contains__",
-        "__reversed__", "__dir__", "apply_", "detach_", "dim_order", "is_set_to", "is_shared", "lu", "map_",
-        "module_load", "new", "new_tensor", "nonzero", "record_stream", "share_memory_", "storage",
+        "__reversed__", "__dir__", "apply_", "detach_", "dim_order", "fill_diagonal_", "is_set_to", "is_shared", "lu", "map_",
+        "module_load", "new", "new_tensor", "nonzero", "polygamma", "polygamma_", "record_stream", "share_memory_", "storage",
         "unique", "unique_consecutive", "untyped_storage", "where",
     )  # fmt: skip
     for name in names:

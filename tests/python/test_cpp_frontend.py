@@ -22,6 +22,9 @@ NAMES = re.findall(r"^  (?:CASE|INIT)\(\s*nn::([\w:]+)\(", SOURCE, re.MULTILINE)
 def to_python(text):
     """``nn::Linear({.in_features = 4})`` as ``nn.Linear(in_features=4)``, and ``{2, 3}`` as ``(2, 3)``."""
     text = re.sub(r"^(nn::\w+)\( ?\{(.*)\}\)$", r"\1(\2)", text)
+    text = re.sub(
+        r"(randint\(\d+, )\{(\d+)\}", r"\1(\2,)", text
+    )  # a list of sizes, where one number isn't taken for it
     text = re.sub(r"\{(\.\w+ = [^{}]*)\}", r"\1", text)
     text = re.sub(r"\.(\w+) = ", r"\1=", text).replace("::", ".").replace("kFloat64", "dtype=float64")
     text = text.replace("dtype=dtype=", "dtype=").replace("{", "(").replace("}", ")")

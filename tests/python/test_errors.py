@@ -62,6 +62,11 @@ def inference_in_graph():
     (leaf(3) * x).sum().backward()
 
 
+def state(cell, shape):
+    hidden = ones(shape)
+    return (hidden, hidden) if cell is torch.nn.LSTMCell else hidden
+
+
 ERRORS = [
     # shapes
     (lambda: ones(2, 3) + ones(4, 3), RuntimeError, ["add", "2", "4", "must match the size of tensor"]),
@@ -138,6 +143,34 @@ ERRORS = [
     (lambda: torch.cat([ones(3), None]), TypeError, ["cat", "tuple of Tensors"]),
     (lambda: ones(3).select(0, torch.tensor([1])), TypeError, ["select", "must be int"]),
     (lambda: torch.add(ones(3), ones(3), beta=1), TypeError, ["add", "unexpected keyword argument 'beta'"]),
+    *((call, TypeError, ["must be int, not bool"])
+      for call in (
+          lambda: ones(2, 3).cumsum(True),
+          lambda: ones(2, 3).transpose(True, 0),
+          lambda: ones(2, 3).size(True),
+          lambda: torch.topk(ones(3), True),
+          lambda: torch.cat([ones(3)], dim=False),
+          lambda: torch.eye(True),
+      )),
+    *((call, TypeError, ["tuple of ints|invalid combination"])
+      for call in (
+          lambda: torch.zeros(True),
+          lambda: torch.full(3, 2),
+          lambda: ones(2, 3).sum(True),
+          lambda: torch.nn.functional.pad(ones(2, 3), 1),
+          lambda: torch.nn.functional.layer_norm(ones(2, 3), 3),
+          lambda: torch.nn.functional.max_pool2d(ones(1, 4, 4), True),
+          lambda: torch.randint(0, 10, 3),
+      )),
+    (lambda: ones(2, 3).size(1.0), TypeError, ["size", "must be int, not float"]),
+    (lambda: ones(2).requires_grad_(1), TypeError, ["requires_grad_", "must be bool, not int"]),
+    *((lambda value=value: torch.nn.functional.mse_loss(ones(2), ones(2), reduction=value), ValueError, [f"{value} is not a valid value for reduction"])
+      for value in (1, None, "abc")),
+    *((lambda cell=cell, shape=shape: cell(3, 2)(ones(2, 3), state(cell, shape)), RuntimeError, [words])
+      for cell in (torch.nn.RNNCell, torch.nn.GRUCell, torch.nn.LSTMCell)
+      for shape, words in (((2,), "Expected 2D hidden0"), ((1, 2), "batch size 2 doesn't match hidden0 batch size 1"))),
+    (lambda: ones(3).fill_diagonal_(1), RuntimeError, ["fill_diagonal_", "larger than 1"]),
+    (lambda: ones(2, 2, 3).fill_diagonal_(1), RuntimeError, ["fill_diagonal_", "equal length"]),
     (lambda: torch.exp("x"), TypeError, ["exp", "argument 'input' (position 1) must be Tensor, not str"]),
     (lambda: torch.sum(ones(3), dim="x"), TypeError, ["sum", "invalid combination of arguments"]),
     (lambda: ones(2) + "x", TypeError, ["unsupported operand"]),

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import itertools
 import os
 import pickle
 import sys
@@ -576,3 +577,33 @@ def test_asarray_shares_memory_where_it_can():
     for obj, dtype in (([1], None), (a, torch.int32)):
         with pytest.raises(ValueError, match="can't alias"):
             torch.asarray(obj, dtype=dtype, copy=False)
+
+
+@pytest.mark.parametrize("wrap", [False, True])
+@pytest.mark.parametrize("shape", [(3, 3), (2, 5), (7, 3), (8, 3), (4, 4, 4), (0, 3), (3, 0)])
+def test_fill_diagonal(shape, wrap):
+    def on_diagonal(index):
+        if wrap and len(shape) == 2:
+            return index[0] % (shape[1] + 1) == index[1]
+        return len(set(index)) == 1
+
+    for x in (torch.zeros(shape), torch.zeros(shape[::-1]).permute(*reversed(range(len(shape))))):
+        assert x.fill_diagonal_(2, wrap=wrap) is x
+        assert all(x[index].item() == 2 * on_diagonal(index) for index in itertools.product(*map(range, shape)))
+
+
+def test_fill_diagonal_gradient():
+    x = torch.ones(2, 3, requires_grad=True)
+    (x * 1).fill_diagonal_(5).sum().backward()
+    assert x.grad.tolist() == [[0, 1, 1], [1, 0, 1]]
+
+
+def test_polygamma_methods():
+    x = torch.tensor([0.5, 2.0, 3.0])
+    assert torch.equal(x.polygamma(1), torch.polygamma(1, x))
+    expected = torch.polygamma(2, x)
+    assert x.polygamma_(2) is x and torch.equal(x, expected)
+
+
+def test_get_device_of_the_cpu():
+    assert torch.get_device(torch.ones(1)) == -1

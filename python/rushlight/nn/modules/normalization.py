@@ -77,7 +77,7 @@ class LayerNorm(_TrailingNorm):
     """
 
     def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True, device=None, dtype=None):
-        super().__init__(normalized_shape, eps, elementwise_affine, bias, device, dtype)
+        super().__init__(normalized_shape, eps, elementwise_affine, bool(bias), device, dtype)
 
     def forward(self, input):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)

@@ -370,6 +370,16 @@ class RNNCellBase(Module):
         if tensor.dim() not in (1, 2):
             raise ValueError(f"{name}: Expected {what} to be 1D or 2D, got {tensor.dim()}D instead")
 
+    def _check_states(self, input, states):
+        """RuntimeError where a hidden state isn't (N, hidden_size) for an input (N, input_size)."""
+        for i, state in enumerate(states):
+            if state.dim() != 2:
+                raise RuntimeError(f"Expected 2D hidden{i} (batch x hidden_size), but got {state.dim()}D tensor")
+            if state.size(0) != input.size(0):
+                raise RuntimeError(
+                    f"Input batch size {input.size(0)} doesn't match hidden{i} batch size {state.size(0)}"
+                )
+
     def _step(self, name, operator, input, hx):
         """One step of a cell whose hidden state is one tensor."""
         self._check_dims(name, input, "input")
@@ -381,6 +391,7 @@ class RNNCellBase(Module):
             hx = torch.zeros(input.size(0), self.hidden_size, dtype=input.dtype, device=input.device)
         elif not batched:
             hx = hx.unsqueeze(0)
+        self._check_states(input, (hx,))
         result = operator(input, hx, *self._weights())
         return result if batched else result.squeeze(0)
 
@@ -433,6 +444,7 @@ class LSTMCell(RNNCellBase):
             hx = (zeros, zeros)
         elif not batched:
             hx = (hx[0].unsqueeze(0), hx[1].unsqueeze(0))
+        self._check_states(input, hx)
         hidden, cell = _C.lstm_cell(input, hx, *self._weights())
         return (hidden, cell) if batched else (hidden.squeeze(0), cell.squeeze(0))
 
