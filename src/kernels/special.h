@@ -80,22 +80,35 @@ RUSH_FN double digamma_short(double x) {
   return left ? (fraction == 0 ? kNan : right - kPi * cotangent) : right;
 }
 
-/// DLMF 5.11.2 after the recurrence 5.5.2; reflection 5.5.4.
+/// sin(pi f) and cos(pi f), |f| <= 1/2.
+struct SinCosPi {
+  Dd sin, cos;
+};
+inline SinCosPi sin_cos_pi(double f) {
+  const double a = std::abs(f), sign = std::copysign(1.0, f);
+  const Dd angle = Dd{kPi, kPiLow} * (a <= 0.25 ? a : 0.5 - a);
+  const Dd s = sin_reduced(angle), c = cos_reduced(angle);
+  return a <= 0.25 ? SinCosPi{s * sign, c} : SinCosPi{c * sign, s};
+}
+
+/// DLMF 5.11.2 after the recurrence 5.5.2; reflection 5.5.4. In double-double, since its terms cancel.
 inline double digamma(double x) {
   if (x == 0) return std::copysign(kInf, -x);
-  double shift = 0;
+  Dd shift{0, 0}, y{x, 0};
   if (x < 0) {
     const double fraction = x - round_even(x);
     if (fraction == 0) return kNan;
-    shift = -kPi / std::tan(kPi * fraction);
-    x = 1 - x;
+    const SinCosPi angle = sin_cos_pi(fraction);
+    shift = -(Dd{kPi, kPiLow} * angle.cos / angle.sin);
+    if (!(std::abs(shift.hi) < 0x1p60)) return shift.hi;
+    y = two_sum(1, -x);
   }
-  if (!(x < kInf)) return x + shift;
-  Dd sum{0, 0};  // its terms cancel the logarithm
-  for (; x < 12; x += 1) sum = sum + -(Dd{1, 0} / Dd{x, 0});
-  const double z = 1 / (x * x);
+  if (!(y.hi < kInf)) return y.hi;
+  for (; y.hi < 14; y = y + 1) shift = shift + -(Dd{1, 0} / y);
+  const Dd inverse = Dd{1, 0} / y;
+  const double z = inverse.hi * inverse.hi;
   const double tail = z * poly(z, 1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760, 1.0 / 12);
-  return (log_dd(x) + sum + (-0.5 / x - tail) + shift).hi;
+  return (log_dd(y) + shift + -(inverse * 0.5 + tail)).hi;
 }
 
 /// Hurwitz' zeta function, the sum of (q + k)^-x: Euler and Maclaurin's formula, DLMF 25.11.5 and 2.10.1.
@@ -107,10 +120,12 @@ inline double zeta(double x, double q) {
     if (x != std::floor(x)) return kNan;
   }
   if (!(x < kInf && q < kInf)) return kNan;  // also where a limit exists, as PyTorch has it
-  double sum = 0, a = q;
-  for (int i = 0; i < 100000 && a < 12; ++i, a += 1) sum += std::pow(a, -x);
+  if (std::isinf(std::pow(q, -x))) return std::pow(q, -x);
+  Dd sum{0, 0};
+  double a = q;
+  for (int i = 1; i <= 100000 && a < 12; a = q + i++) sum = sum + std::pow(a, -x);
   const double power = std::pow(a, -x);
-  sum += power * a / (x - 1) + 0.5 * power;
+  sum = sum + power * a / (x - 1) + 0.5 * power;
   // B_2k / (2k)!
   constexpr double ratio[] = {1.0 / 12,
                               -1.0 / 720,
@@ -122,18 +137,20 @@ inline double zeta(double x, double q) {
                               -3617.0 / 10670622842880000.0};
   double factor = power / a * x;
   for (int k = 0; k < 8; ++k) {
-    sum += ratio[k] * factor;
+    sum = sum + ratio[k] * factor;
     factor *= (x + 2 * k + 1) * (x + 2 * k + 2) / (a * a);
   }
-  return sum;
+  return sum.hi;
 }
 
 /// DLMF 5.15.1 and, for the trigamma function, the reflection 5.15.6.
 inline double polygamma(int64_t n, double x) {
   if (n == 0) return digamma(x);
   if (n == 1 && x < 0.5) {
-    const double s = std::sin(kPi * (x - std::trunc(x)));
-    return kPi * kPi / (s * s) - zeta(2, 1 - x);
+    const double fraction = x - round_even(x);
+    if (std::abs(fraction) < 1e-150) return kInf;
+    const Dd cosecant = Dd{kPi, kPiLow} / sin_cos_pi(fraction).sin;
+    return (cosecant * cosecant).hi - zeta(2, 1 - x);
   }
   return (n & 1 ? 1 : -1) * std::tgamma(double(n) + 1) * zeta(double(n) + 1, x);
 }
@@ -154,13 +171,13 @@ inline Dd series_i(int nu, double x) {
 /// I_nu(x) e^-x for x >= 30: the expansion DLMF 10.40.1.
 inline double scaled_i(int nu, double x) {
   if (x == kInf) return 0;
-  double term = 1, sum = 1;
+  double term = 1, rest = 0;
   for (int k = 1; k < 60; ++k) {
     const double odd = 2 * k - 1, next = term * (odd * odd - 4.0 * nu * nu) / (8 * k * x);
-    if (std::abs(next) < 1e-18 * sum || std::abs(next) > std::abs(term)) break;
-    sum += term = next;
+    if (std::abs(next) < 1e-18 || std::abs(next) > std::abs(term)) break;
+    rest += term = next;
   }
-  return sum / std::sqrt(2 * kPi * x);
+  return (two_sum(1, rest) / sqrt(Dd{2 * kPi, 2 * kPiLow} * x)).hi;
 }
 inline double exponential_i(int nu, double x) {
   return x < 30 ? (series_i(nu, x) * exp_dd({-x, 0})).hi : (is_nan(x) ? x : scaled_i(nu, x));
@@ -177,23 +194,31 @@ inline double i0(double x) { return plain_i(0, std::abs(x)); }
 inline double i1(double x) { return std::copysign(plain_i(1, std::abs(x)), x); }
 
 /// K_nu(x) e^x: the integral DLMF 10.32.9 by the trapezoidal rule, which converges exponentially.
-inline double scaled_k(double nu, double x) {
-  if (is_nan(x) || x < 0) return kNan;
-  if (x == 0) return kInf;
-  if (x == kInf) return 0;
-  const double root = std::sqrt(x), step = root < 4 ? 0.175 : 0.7 / root;
+inline Dd scaled_k(double nu, double x) {
+  if (is_nan(x) || x < 0) return {kNan, 0};
+  if (x == 0) return {kInf, 0};
+  if (x == kInf) return {0, 0};
+  const double root = std::sqrt(x), step = root < 4 ? 0.171875 : float(0.7 / root);  // short: its multiples are exact
   Dd sum{0.5, 0};
   for (int i = 1;; ++i) {
-    const double t = i * step, s = std::sinh(0.5 * t);
-    const double term = std::exp(-2 * x * s * s) * std::cosh(nu * t);
+    const double t = i * step;
+    const Dd e = expm1_dd({0.5 * t, 0}), s = (e + e / (e + 1)) * 0.5, square = s * s;  // sinh(t / 2)^2
+    const Dd exponent = square * (-2 * x);
+    if (exponent.hi < -600) return sum * step;
+    const Dd growth = nu == 0 ? Dd{1, 0} : (nu == 1 ? square * 2 + 1 : Dd{std::cosh(nu * t), 0});
+    const Dd term = exp_dd(exponent) * growth;
     sum = sum + term;
-    if (term < 1e-18 * sum.hi && 2 * x * s * s > nu * t) return sum.hi * step;
+    if (term.hi < 1e-18 * sum.hi && -exponent.hi > nu * t) return sum * step;
   }
 }
-inline double k0e(double x) { return scaled_k(0, x); }
-inline double k1e(double x) { return scaled_k(1, x); }
-inline double k0(double x) { return scaled_k(0, x) * std::exp(-x); }
-inline double k1(double x) { return scaled_k(1, x) * std::exp(-x); }
+inline double plain_k(double nu, double x) {
+  const Dd scaled = scaled_k(nu, x);
+  return x > 0 && x < 700 ? (scaled * exp_dd({-x, 0})).hi : scaled.hi * std::exp(-x);
+}
+inline double k0e(double x) { return scaled_k(0, x).hi; }
+inline double k1e(double x) { return x > 0 && x < 0x1p-30 ? 1 / x + 1 : scaled_k(1, x).hi; }
+inline double k0(double x) { return plain_k(0, x); }
+inline double k1(double x) { return x > 0 && x < 0x1p-30 ? 1 / x : plain_k(1, x); }  // DLMF 10.30.2
 
 // NaN at infinity, where the functions go to 0, as PyTorch has it.
 inline double j0(double x) { return std::isinf(x) ? kNan : ::j0(x); }
@@ -231,7 +256,7 @@ inline double airy_ai(double x) {
   const double a = std::abs(x), root = std::sqrt(a);
   const Dd exact_arc = sqrt(Dd{a, 0}) * a * Dd{2.0 / 3, 0x1.5555555555555p-55};  // 2/3 x^(3/2)
   const double arc = exact_arc.hi;
-  if (x > 0) return arc > 745 ? 0 : std::sqrt(a / 3) / kPi * scaled_k(1.0 / 3, arc) * exp_of(-exact_arc);
+  if (x > 0) return arc > 745 ? 0 : std::sqrt(a / 3) / kPi * scaled_k(1.0 / 3, arc).hi * exp_of(-exact_arc);
   // u_k / arc^k of DLMF 9.7.2, the even ones for the cosine and the odd ones for the sine.
   double u = 1, even = 1, odd = 0;
   for (int k = 1; k < 14; ++k) {
@@ -239,8 +264,9 @@ inline double airy_ai(double x) {
     const double sign = (k / 2) % 2 == 0 ? 1 : -1;
     (k % 2 == 0 ? even : odd) += sign * u;
   }
-  const double angle = arc - kPi / 4;
-  return (std::cos(angle) * even + std::sin(angle) * odd) / (std::sqrt(kPi) * std::sqrt(root));
+  const Dd angle = exact_arc + -Dd{kPi / 4, kPiLow / 4};
+  const double cosine = std::cos(angle.hi), sine = std::sin(angle.hi);
+  return ((cosine - angle.lo * sine) * even + (sine + angle.lo * cosine) * odd) / (std::sqrt(kPi) * std::sqrt(root));
 }
 
 // ---- the error function's relatives and the normal distribution

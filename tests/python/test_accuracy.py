@@ -108,6 +108,64 @@ def test_ends_of_the_domain(name, dtype):
     np.testing.assert_array_equal(got, [ENDS[name][x] for x in points])
 
 
+# From mpmath at 40 digits: where terms cancel, and at the ends of the domain.
+KNOWN = {
+    "digamma": {
+        -5.683799419861842: -0.22370285701302967,
+        -0.5040830082644554: 7.289763902976895e-17,
+        -1.5734984731623904: 1.5649788481838454e-16,
+        -10.702672540500528: 0.09343459918655543,
+        0.3: -3.502524222200133,
+        1.4616321449683622: -9.241265521729427e-17,
+        -1e-300: 9.999999999999999e299,
+    },
+    "polygamma": {
+        -5.683799419861842: 13.897305335125669,
+        -0.5: 8.934802200544679,
+        0.3: 12.245364546107732,
+        -20.25: 19.69102535100871,
+    },
+    "special.i0e": {-39.29970363849066: 0.06384322871938884, 700.0: 0.015081295651531358},
+    "special.i1e": {31.7: 0.07000990927302608, -250.5: -0.02516835071056926},
+    "special.modified_bessel_k0": {12.392298133737793: 1.4633901548640415e-06, 1e-05: 11.628856980944363},
+    "special.modified_bessel_k1": {
+        5.070274952346046e-195: 1.9722796286171705e194,
+        1e-09: 999999999.9999999,
+        0.3: 3.055992033457325,
+        60.1: 1.2888783877081148e-27,
+    },
+    "special.airy_ai": {
+        -1.5149847802060297: 0.4595452978468182,
+        -49.3: -0.16976914248308841,
+        -20.7: 0.1780861049168281,
+        5.5: 3.368531190859981e-05,
+    },
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_float64_of_special_functions(name):
+    """To one ulp; next to the zeros of a function to one of its larger values."""
+    import rushlight as torch
+
+    x = torch.tensor(list(KNOWN[name]), dtype=torch.float64)
+    if name == "polygamma":
+        got = torch.polygamma(1, x)
+    else:
+        got = getattr(torch.special if "." in name else torch, name.split(".")[-1])(x)
+    exact = np.array(list(KNOWN[name].values()))
+    floor = {"digamma": 0.5, "special.airy_ai": 0.1}.get(name, 0)
+    limit = np.spacing(np.maximum(np.abs(exact), floor)) * (2 if name == "polygamma" else 1)
+    assert (np.abs(got.numpy() - exact) <= limit).all(), (got.tolist(), exact.tolist())
+
+
+def test_polygamma_at_its_poles():
+    import rushlight as torch
+
+    poles = torch.tensor([0.0, -1.0, -7.0])
+    assert torch.polygamma(1, poles).tolist() == torch.polygamma(3, poles).tolist() == [INF] * 3
+
+
 @pytest.mark.parametrize("capability", ["default", "avx2", "avx512"])
 def test_errors_are_within_their_bounds(capability):
     env = os.environ | {"RUSHLIGHT_CPU_CAPABILITY": capability, "CUDA_VISIBLE_DEVICES": ""}
