@@ -145,6 +145,15 @@ TEST(GemmBlocks, FewRowsMeetContiguousColumns) {
   }
 }
 
+TEST(GemmBlocks, ComplexPartsOnTheirOwn) {
+  for (const Order a : orders)
+    for (const Order b : orders)
+      for (const int beta : {0, 3}) {
+        compare<std::complex<float>>({170, 150, 170}, a, b, a, 2, beta, false);
+        compare<std::complex<double>>({37, 50, 400}, a, b, b, 1, beta, false);
+      }
+}
+
 TEST(GemmBlocks, BiasOfColumnsIsAddedLast) {
   for (const int64_t n : {31, 64}) {
     const int64_t m = 33, k = 900;

@@ -1,7 +1,7 @@
-// Which way a matrix product goes: few rows along k, the engine of gemm-inl.h, or plain blocked loops for integers
-// and complex numbers. Half types go through the engine with float panels and a float result that is rounded once;
-// where the CPU multiplies bfloat16 itself, panels hold pairs of them. Bytes that are summed in 32 bits go through it
-// four by four.
+// Which way a matrix product goes: few rows along k, the engine of gemm-inl.h, or plain blocked loops for integers.
+// Complex numbers are four real products, where they are not small. Half types go through the engine with float panels
+// and a float result that is rounded once; where the CPU multiplies bfloat16 itself, panels hold pairs of them. Bytes
+// that are summed in 32 bits go through it four by four.
 #include "kernels/cpu/gemm.h"
 
 #include <algorithm>
@@ -407,9 +407,32 @@ void add_product(T& sum, T a, T b) {
   }
 }
 
+// A complex product as four real ones, of parts that lie two elements apart.
+template <class T>
+void product_of_parts(const Product<std::complex<T>>& p) {
+  const auto part = [](auto m, int64_t i) {
+    using Part = std::conditional_t<std::is_const_v<std::remove_pointer_t<decltype(m.data)>>, const T, T>;
+    return Strided<Part>{reinterpret_cast<Part*>(m.data) + i, 2 * m.row, 2 * m.col};
+  };
+  const auto add = [&](int64_t a, int64_t b, int64_t c, T alpha, T beta) {
+    dispatch(Product<T>{p.m, p.n, p.k, part(p.a, a), part(p.b, b), part(p.c, c), alpha, beta, {}});
+  };
+  const T alpha = p.alpha.real(), beta = p.beta.real();
+  add(0, 0, 0, alpha, beta);
+  add(1, 1, 0, -alpha, 1);
+  add(0, 1, 1, alpha, beta);
+  add(1, 0, 1, alpha, 1);
+}
+
 // Integers and complex numbers: 64 columns of b at a time, made contiguous, meet every row of a.
 template <class T>
 void dispatch(const Product<T>& p) {
+  if constexpr (is_complex<T>) {
+    // Parts of four bytes take longer to gather than to multiply, unless the product is large.
+    const double work = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+    const bool enough = p.m >= 16 && p.n >= 16 && p.k >= 16 && (sizeof(T) == 16 || work >= 1 << 22);
+    if (enough && p.alpha.imag() == 0 && p.beta.imag() == 0 && !p.bias.row && !p.bias.col) return product_of_parts(p);
+  }
   constexpr int64_t width = 64;
   const int64_t grain = std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(p.m * p.k * width, 1));
   parallel_for(0, (p.n + width - 1) / width, grain, [&](int64_t lo, int64_t hi) {
