@@ -18,7 +18,8 @@ bool is_one(const Scalar& s) { return s == Scalar(1); }
 
 constexpr auto integral_meta = [](const Tensor& a, const Tensor& b) {
   const Meta meta = binary_meta(a, b);
-  check(is_integral(meta.dtype), "not implemented for '", scalar_name(meta.dtype), "': needs integral dtypes");
+  check<NotImplementedError>(is_integral(meta.dtype), "not implemented for '", scalar_name(meta.dtype),
+                             "': needs integral dtypes");
   return meta;
 };
 
@@ -182,7 +183,8 @@ OP_DEFINE(bitwise_not){{
     .doc = R"(``~self`` bit by bit, of integers; of bools the logical negation.)",
     .infer =
         [](const Tensor& x) {
-          check(is_integral(x.dtype()), "not implemented for '", scalar_name(x.dtype()), "': needs an integral dtype");
+          check<NotImplementedError>(is_integral(x.dtype()), "not implemented for '", scalar_name(x.dtype()),
+                                     "': needs an integral dtype");
           return like(x);
         },
     .kernel = {cpu::bitwise_not},
@@ -464,7 +466,7 @@ OP_DEFINE(clamp){{
     .infer =
         [](const Tensor& x, const Tensor& low, const Tensor& high) {
           check(low.defined() || high.defined(), "At least one of 'min' or 'max' must not be None");
-          check(!x.is_complex(), "clamp is not supported for complex types");
+          check<NotImplementedError>(!x.is_complex(), "clamp is not supported for complex types");
           if (!low.defined()) return pointwise_meta(promote_tensors(x, high), x, high);
           if (!high.defined()) return pointwise_meta(promote_tensors(x, low), x, low);
           return pointwise_meta(promote_tensors(x, low, high), x, low, high);
@@ -740,7 +742,7 @@ OP_DEFINE(isposinf){{
     .doc = R"(Whether the element is infinity.)",
     .infer =
         [](const Tensor& x) {
-          check(!x.is_complex(), "isposinf does not support complex inputs.");
+          check<TypeError>(!x.is_complex(), "isposinf does not support complex inputs.");
           return like(x, kBool);
         },
     .kernel = {cpu::isposinf},
@@ -751,7 +753,7 @@ OP_DEFINE(isneginf){{
     .doc = R"(Whether the element is minus infinity.)",
     .infer =
         [](const Tensor& x) {
-          check(!x.is_complex(), "isneginf does not support complex inputs.");
+          check<TypeError>(!x.is_complex(), "isneginf does not support complex inputs.");
           return like(x, kBool);
         },
     .kernel = {cpu::isneginf},
@@ -768,7 +770,8 @@ OP_DEFINE(heaviside){{
     .doc = R"(The step function: 0 below 0, 1 above it, ``values`` at 0.)",
     .infer =
         [](const Tensor& x, const Tensor& values) {
-          check(!x.is_complex() && !values.is_complex(), "heaviside is not yet implemented for complex tensors.");
+          check<NotImplementedError>(!x.is_complex() && !values.is_complex(),
+                                     "heaviside is not yet implemented for complex tensors.");
           check(x.dtype() == values.dtype(), "heaviside is not yet implemented for tensors with different dtypes.");
           return pointwise_meta(x.dtype(), x, values);
         },
