@@ -77,12 +77,12 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 
 def cumsum(input, dim, *, dtype=None, mask=None):
     """Running sums of the selected elements along `dim`."""
-    return _filled(input, mask, 0, _widened(input, dtype)).cumsum(dim)
+    return _filled(input, mask, 0, dtype).cumsum(dim, dtype=dtype or input.dtype)
 
 
 def cumprod(input, dim, *, dtype=None, mask=None):
     """Running products of the selected elements along `dim`."""
-    return _filled(input, mask, 1, _widened(input, dtype)).cumprod(dim)
+    return _filled(input, mask, 1, dtype).cumprod(dim, dtype=dtype or input.dtype)
 
 
 def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):

@@ -3,6 +3,7 @@
 
 #include "kernels/cpu/pointwise.h"
 #include "ops/common.h"
+#include "ops/fits.h"
 
 namespace rush {
 
@@ -218,8 +219,6 @@ OP_DEFINE(hardtanh){{
     .infer =
         [](const Tensor& x, Scalar low, Scalar high) {
           check(x.dtype() != kBool, "Bool inputs not supported for hardtanh");
-          check(x.dtype() != kUInt8 || (low.to_double() >= 0 && high.to_double() >= 0),
-                "cannot do hardtanh on an unsigned type with negative limits");
           check(low.to_double() <= high.to_double(), "min_val cannot be greater than max_val");
           return like_real(x);
         },
@@ -373,7 +372,11 @@ OP_DEFINE(shrink_backward){{
 
 OP_DEFINE(threshold){{
     .doc = R"(x where it is above ``threshold``, else ``value``.)",
-    .infer = [](const Tensor& x, Scalar, Scalar) { return like_real(x); },
+    .infer =
+        [](const Tensor& x, Scalar, Scalar value) {
+          if (is_integral(x.dtype())) check_fits(Tensor(value), x.dtype());
+          return like_real(x);
+        },
     .kernel = {cpu::threshold},
     .saves = "self",
     .vjp = [](const Tensor& g, const Tensor&, const Tensor& x, Scalar t,

@@ -87,9 +87,12 @@ DType spaced_dtype(const Scalar& start, const Scalar& end, OptDType dtype) {
 Tensor spaced(const Scalar& start, const Scalar& end, int64_t steps, std::optional<double> base, OptDType dtype,
               const Place& place, bool requires_grad) {
   check(steps >= 0, "number of steps must be non-negative");
-  const Scalar& last = steps == 1 ? start : end;
-  return made_on_cpu({steps}, spaced_dtype(start, end, dtype), place, requires_grad,
-                     [&](Tensor& t) { base ? cpu::logspace(t, start, last, *base) : cpu::linspace(t, start, last); });
+  const DType t = spaced_dtype(start, end, dtype);
+  const auto point = [t](const Scalar& s) { return is_integral(t) ? Scalar(s.to_int()) : s; };
+  const Scalar first = point(start), last = point(steps == 1 ? start : end);
+  return made_on_cpu({steps}, t, place, requires_grad, [&](Tensor& out) {
+    base ? cpu::logspace(out, first, last, *base) : cpu::linspace(out, first, last);
+  });
 }
 
 Scalar end_point(const Tensor& t) {

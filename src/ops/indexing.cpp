@@ -1196,7 +1196,7 @@ OP_DEFINE(unravel_index){{
                            "expected 'indices' to be integer dtype, but got torch.", name_of(indices.dtype()));
           for (int64_t n : shape) check<ValueError>(n >= 0, "'shape' cannot have negative values, but got ", shape);
           std::vector<Tensor> out(shape.size());
-          Tensor rest = indices;
+          Tensor rest = cast(indices, kInt64);
           for (size_t d = shape.size(); d-- > 0;) {
             const Tensor n(std::max<int64_t>(shape[d], 1));
             const Tensor above = div(rest, n, "floor");

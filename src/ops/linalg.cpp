@@ -1264,8 +1264,9 @@ OP_DEFINE(matrix_exp){{
 OP_DEFINE(linalg_lstsq){{
     .doc = R"(X that makes ``norm(A X - B)`` least, and of these the shortest, by the pseudo-inverse.
 
-Results: the solution (..., n, k); the squared residuals (..., k) where m > n and A has full rank, else empty; the rank (but
-for driver "gels", which takes A to have full rank); the singular values for "gelsd" and "gelss", else empty.
+Results: the solution (..., n, k); the squared residuals (..., k) where m > n, A has full rank and the driver is not "gelsy",
+which is the default, else empty; the rank (but for driver "gels", which takes A to have full rank); the singular values for
+"gelsd" and "gelss", else empty.
 Shape: A (..., m, n), B (..., m, k) or (..., m). Errors: RuntimeError where shapes do not fit or for an unknown driver.)",
     .composite =
         [](const Tensor& a, const Tensor& b, OptDouble rcond, OptStr driver) {
@@ -1304,7 +1305,7 @@ Shape: A (..., m, n), B (..., m, k) or (..., m). Errors: RuntimeError where shap
             NoGrad guard;
             values = linalg_svdvals(a);
           }
-          if (a.size(-2) > a.size(-1) && full_rank) {
+          if (a.size(-2) > a.size(-1) && full_rank && how != "gelsy") {
             const Tensor off = matmul(a, x) - right;
             residuals = sum(real_part(off * conj(off)), Ints({-2}));
           }

@@ -353,7 +353,7 @@ Errors: RuntimeError where shapes do not fit.)",
           const int64_t n = product(sizes), o = w.size(0), i = w.size(1), j = w.size(2);
           // (o, n, j): input1 by every weight[o], then summed against input2
           const Tensor left = matmul(reshape(a, {1, n, i}), w);
-          Tensor y = t(sum(left * reshape(b, {1, n, j}), Ints({2})));
+          Tensor y = t(sum(left * reshape(b, {1, n, j}), Ints({2}), false, left.dtype()));
           if (bias.defined()) y = y + bias;
           sizes.push_back(o);
           return reshape(y, sizes);
@@ -439,12 +439,13 @@ Errors: RuntimeError where shapes do not fit.)",
           check_expands(self, {a.sizes()[0], b.sizes()[0]});
           const DType result = promote_tensors(self, a, b);
           check_factors(result, beta, alpha);
-          Tensor product = outer(a, b);
           if (result == kBool) {
+            Tensor product = outer(a, b);
             if (!alpha.to<bool>()) product = zeros_like(product);
             return beta.to<bool>() ? bitwise_or(product, self) : product;
           }
-          product = scaled(product, alpha.is_complex() ? Scalar(std::conj(alpha.to_complex())) : alpha);
+          const Tensor product =
+              outer(scaled(a, alpha.is_complex() ? Scalar(std::conj(alpha.to_complex())) : alpha), b);
           if (beta.to_complex() == 0.0) return product.dtype() == result ? product : cast(product, result);
           return add(product, beta == Scalar(1) ? self : self * Tensor(beta));
         },
@@ -591,7 +592,8 @@ Errors: RuntimeError where paired dimensions differ in size.)",
 
 namespace {
 
-/// Cheapest order of multiplying a chain, by the cost of scalar products: the split of each stretch [i][j].
+/// Cheapest order of multiplying a chain, by the cost of scalar products: the split of each stretch [i][j]. Of equally
+/// cheap ones PyTorch takes the first, but of three matrices multiplies the first two first.
 std::vector<std::vector<size_t>> best_splits(const std::vector<int64_t>& sizes) {
   const size_t n = sizes.size() - 1;
   std::vector<std::vector<double>> cost(n, std::vector<double>(n, 0));
@@ -602,7 +604,7 @@ std::vector<std::vector<size_t>> best_splits(const std::vector<int64_t>& sizes) 
       cost[i][j] = __builtin_inf();
       for (size_t s = i; s < j; ++s) {
         const double c = cost[i][s] + cost[s + 1][j] + double(sizes[i]) * double(sizes[s + 1]) * double(sizes[j + 1]);
-        if (c < cost[i][j]) cost[i][j] = c, split[i][j] = s;
+        if (c < cost[i][j] || (n == 3 && c == cost[i][j])) cost[i][j] = c, split[i][j] = s;
       }
     }
   }

@@ -1,6 +1,7 @@
 // Elementwise arithmetic and comparison.
 #include "kernels/cpu/pointwise.h"
 #include "ops/common.h"
+#include "ops/fits.h"
 
 namespace rush {
 
@@ -13,6 +14,18 @@ void check_alpha(const Tensor& a, const Tensor& b, const Scalar& alpha) {
         "For integral input tensors, argument alpha must not be a floating point number.");
   check(is_complex(t) || !alpha.is_complex(),
         "For non-complex input tensors, argument alpha must not be a complex number.");
+  if (is_integral(t)) check_fits(Tensor(alpha), t);
+}
+
+/// A bound of clamp that is a number may lie outside of an integral dtype, but not so that no element is left.
+void check_bound(const Tensor& bound, DType t, bool low) {
+  if (!bound.defined() || !bound.impl()->wrapped_number || !is_integral(t) || t == kBool) return;
+  for_integral(t, [&]<class T>() {
+    const double v = bound.item().to_double();
+    check(low ? v <= double(std::numeric_limits<T>::max()) : v >= double(std::numeric_limits<T>::min()), "Clamp ",
+          low ? "min" : "max", " value ", bound.item().to_int(), " is outside the representable range of ",
+          scalar_name(t));
+  });
 }
 bool is_one(const Scalar& s) { return s == Scalar(1); }
 
@@ -467,9 +480,14 @@ OP_DEFINE(clamp){{
         [](const Tensor& x, const Tensor& low, const Tensor& high) {
           check(low.defined() || high.defined(), "At least one of 'min' or 'max' must not be None");
           check<NotImplementedError>(!x.is_complex(), "clamp is not supported for complex types");
-          if (!low.defined()) return pointwise_meta(promote_tensors(x, high), x, high);
-          if (!high.defined()) return pointwise_meta(promote_tensors(x, low), x, low);
-          return pointwise_meta(promote_tensors(x, low, high), x, low, high);
+          const DType t = !low.defined()    ? promote_tensors(x, high)
+                          : !high.defined() ? promote_tensors(x, low)
+                                            : promote_tensors(x, low, high);
+          check_bound(low, t, true);
+          check_bound(high, t, false);
+          if (!low.defined()) return pointwise_meta(t, x, high);
+          if (!high.defined()) return pointwise_meta(t, x, low);
+          return pointwise_meta(t, x, low, high);
         },
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& low, const Tensor& high) {
       const auto number = [](const Tensor& t) { return !t.defined() || t.impl()->wrapped_number; };
@@ -800,7 +818,10 @@ Errors: RuntimeError unless condition is bool or uint8.)",
               check(condition.dtype() == kBool || condition.dtype() == kUInt8,
                     "where expected condition to be a boolean tensor, but got a tensor with dtype ",
                     scalar_name(condition.dtype()));
-              return pointwise_meta(promote_tensors(a, b), a, b, condition);
+              const DType t = promote_tensors(a, b);
+              for (const Tensor* number : {&a, &b})
+                if (number->impl()->wrapped_number && is_integral(t)) check_fits(*number, t);
+              return pointwise_meta(t, a, b, condition);
             },
         .kernel = {[](Tensor& out, const Tensor& condition, const Tensor& a, const Tensor& b) {
           cpu::where(out, condition.dtype() == kBool ? condition : cast(condition, kBool), a, b);

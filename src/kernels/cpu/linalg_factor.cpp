@@ -296,6 +296,8 @@ void ldl_factor(Tensor& ld, Tensor& pivots, Tensor& info, const Tensor& a, bool 
     const Out<S> out(ld);
     const int64_t n = a.size(-1);
     const auto turn = [hermitian](S x) { return hermitian ? conjugate(x) : x; };
+    // As LAPACK measures complex numbers.
+    const auto size_of = [](S x) { return double(std::abs(std::real(x)) + std::abs(std::imag(x))); };
     for (int64_t i = 0; i < info.numel(); ++i) {
       // Bunch and Kaufman 1977: pivots of one or two columns, chosen so that elements grow by a bounded factor.
       int32_t* pivot = pivots.data<int32_t>() + i * n;
@@ -312,10 +314,10 @@ void ldl_factor(Tensor& ld, Tensor& pivots, Tensor& info, const Tensor& a, bool 
         double most = 0;
         if (rest) {
           Eigen::Index at;
-          most = m.col(k).tail(rest).cwiseAbs().maxCoeff(&at);
+          most = m.col(k).tail(rest).unaryExpr(size_of).maxCoeff(&at);
           far = k + 1 + at;
         }
-        const double own = std::abs(m(k, k));
+        const double own = size_of(m(k, k));
         if (std::max(own, most) == 0) {
           if (!failed) failed = int32_t(k) + 1;
           pivot[k] = int32_t(k) + 1;
@@ -325,10 +327,10 @@ void ldl_factor(Tensor& ld, Tensor& pivots, Tensor& info, const Tensor& a, bool 
         if (own < alpha * most) {
           double row = 0;
           for (int64_t j = k; j < n; ++j)
-            if (j != far) row = std::max(row, double(std::abs(m(far, j))));
+            if (j != far) row = std::max(row, size_of(m(far, j)));
           if (own * row >= alpha * most * most) {
             with = k;
-          } else if (std::abs(m(far, far)) >= alpha * row) {
+          } else if (size_of(m(far, far)) >= alpha * row) {
             with = far;
           } else {
             with = far;

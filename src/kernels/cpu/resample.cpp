@@ -21,6 +21,16 @@ struct Taps {
   std::vector<C> weight;
 };
 
+/// Weights for bytes are rounded to as many binary places as fit 16 bits with the greatest of them: what Pillow does
+/// (Resample.c), and PyTorch after it.
+template <class C>
+void round_to_16_bits(Taps<C>& taps) {
+  const C most = taps.weight.empty() ? C(0) : *std::max_element(taps.weight.begin(), taps.weight.end());
+  int places = 0;
+  while (places < 22 && std::ldexp(double(most), places + 1) + 0.5 < 32768) ++places;
+  for (C& w : taps.weight) w = C(std::ldexp(std::round(std::ldexp(double(w), places)), -places));
+}
+
 template <class C>
 Taps<C> taps_for(int64_t in, int64_t out, double factor, const Resampling& how) {
   const bool nearest = how.mode == "nearest" || how.mode == "nearest-exact", is_cubic = how.mode == "bicubic";
@@ -127,15 +137,19 @@ void in_floats(DType t, F&& f) {
     f(float());
 }
 
-/// One dimension after the other from `from` to `to`'s sizes; forward, or transposed.
+/// One dimension after the other from `from` to `to`'s sizes; forward, or transposed. Bytes are rounded after each, the
+/// last dimension is the first then.
 template <class C>
 void by_dimension(Tensor& to, const Tensor& from, const Resampling& how, bool transposed) {
   Tensor now = in_memory(from, dtype_of<C>);
-  for (int64_t d = 2; d < from.dim(); ++d) {
+  const bool bytes = is_integral(to.dtype());
+  for (int64_t turn = 2; turn < from.dim(); ++turn) {
+    const int64_t d = bytes ? from.dim() + 1 - turn : turn;
     const int64_t small = transposed ? to.sizes()[d] : now.sizes()[d],
                   large = transposed ? now.sizes()[d] : to.sizes()[d];
     const double factor = how.scales.empty() ? 0 : how.scales[size_t(d) - 2];
-    const Taps<C> taps = taps_for<C>(small, large, factor, how);
+    Taps<C> taps = taps_for<C>(small, large, factor, how);
+    if (bytes) round_to_16_bits(taps);
     Dims sizes = now.sizes();
     sizes[size_t(d)] = to.sizes()[d];
     Tensor next = allocate({sizes, dtype_of<C>, now.device(), {}});
@@ -148,9 +162,9 @@ void by_dimension(Tensor& to, const Tensor& from, const Resampling& how, bool tr
     else
       apply(next.data<C>(), now.data<C>(), outer, inner, taps);
     now = next;
-  }
-  if (is_integral(to.dtype())) {
-    round(now, now);
+    if (!bytes) continue;
+    add(now, now, Tensor(0.5), 1);
+    floor(now, now);
     clamp(now, now, OptScalar(0), OptScalar(255));
   }
   copy(to, now);

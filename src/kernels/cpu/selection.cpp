@@ -132,11 +132,12 @@ void histc(Tensor& out, const Tensor& x, double low, double high) {
   const int64_t bins = out.numel();
   std::vector<double> counts(static_cast<size_t>(bins));
   for_real(x.dtype(), [&]<class T>() {
+    using C = std::conditional_t<std::is_same_v<T, float>, float, double>;  // where a bin ends is a matter of rounding
     const T* p = x.data<T>();
     for (int64_t i = 0; i < x.numel(); ++i) {
-      const double v = double(p[i]);
-      if (!(v >= low && v <= high)) continue;
-      const int64_t bin = int64_t((v - low) / (high - low) * double(bins));
+      const C v = C(p[i]);
+      if (!(v >= C(low) && v <= C(high))) continue;
+      const int64_t bin = int64_t((v - C(low)) * C(bins) / (C(high) - C(low)));
       counts[size_t(std::clamp<int64_t>(bin, 0, bins - 1))] +=
           1;  // a range of 1e308 and more makes NaN of the quotient
     }

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "kernels/cpu/casts.h"
+#include "rushlight/ops.h"
 #include "rushlight/parallel.h"
 
 namespace rush::cpu {
@@ -240,6 +241,8 @@ void run_plain(const TileKernel& kernel, TileFunction run, const void* formula, 
 }  // namespace
 
 int simd_level = detect_simd_level();
+
+Tensor wrapped(const Tensor& x, DType t) { return wraps(x, t) ? rush::cast(x, t) : x; }
 
 void run_tiles(const TileKernel& kernel, const void* formula, Ints sizes, const Operand* operands) {
   const int count = kernel.outs + kernel.ins;

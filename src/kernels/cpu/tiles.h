@@ -206,9 +206,16 @@ void for_compute(Types<T...>, DType t, F&& f) {
   if (!found) raise<NotImplementedError>("not implemented for '", scalar_name(t), "'");
 }
 
+/// An integer wraps around in a narrower type: numbers weigh less in promotion than what they meet.
+inline bool wraps(const Tensor& x, DType t) {
+  return x.dtype() != t && x.itemsize() > int64_t(size_of(t)) && is_integral(t) && is_integral(x.dtype());
+}
+Tensor wrapped(const Tensor& x, DType t);
+
 /// out = F()(in...) with all arguments in the compute type of `t`.
 template <class F, class List, class... Tensors>
 void map(DType t, Tensor& out, const Tensors&... in) {
+  if ((wraps(in, t) || ...)) return map<F, List>(t, out, wrapped(in, t)...);
   for_compute(List{}, t, [&]<class T>() { apply<std::conditional_t<true, T, Tensors>...>(F{}, out, in...); });
 }
 
