@@ -192,9 +192,7 @@ Errors: RuntimeError where shapes or dtypes differ.)",
           check_vectors(a, b);
           return Meta{{}, a.dtype()};
         },
-    .kernel = {[](Tensor& out, const Tensor& a, const Tensor& b) {
-      cpu::product(out, 1, 1, a.numel(), {a, 1, a.strides()[0]}, column(b));
-    }},
+    .kernel = {cpu::dot},
     .saves = "self if tensor, tensor if self",
     .vjp =
         [](const Tensor& g, const Tensor&, const Tensor& a, const Tensor& b) {

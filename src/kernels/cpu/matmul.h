@@ -18,6 +18,9 @@ void product(Tensor& out, int64_t m, int64_t n, int64_t k, const Matrices& a, co
 void batched_product(Tensor& out, int64_t batch, int64_t m, int64_t n, int64_t k, const Matrices& a, const Matrices& b,
                      const Scalar& alpha = 1, const Scalar& beta = 0);
 
+/// out () = the sum of the products of a's and b's elements, both (n).
+void dot(Tensor& out, const Tensor& a, const Tensor& b);
+
 /// out (b, m, n) = distances by the p-norm between the rows of a (b, m, k) and of b (b, n, k). Floating dtypes.
 void cdist(Tensor& out, const Tensor& a, const Tensor& b, double p);
 
