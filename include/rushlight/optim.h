@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "rushlight/optim/steps.h"
 #include "rushlight/serialize.h"
 #include "rushlight/tensor.h"
 
@@ -62,56 +63,40 @@ class Optimizer {
   std::vector<ParamGroup> groups_;
 };
 
-/// An optimizer whose groups have options of type O, of which `lr` may change.
+/// An optimizer whose groups have options of type O, and which is one call of rush::optim::step for each of them. See
+/// Python's optimizer of the same name for what the options mean; their defaults are the same. Throws ValueError for
+/// options that are out of range.
 template <class O>
-class WithOptions : public Optimizer {
+class RuleOptimizer : public Optimizer {
  public:
+  explicit RuleOptimizer(std::vector<Tensor> params, const O& options = {}) {
+    add_param_group(std::move(params), options);
+  }
+  void add_param_group(std::vector<Tensor> params, const O& options);
   /// A group's options, as they were given; the current rate is in param_groups().
   O& options(size_t group = 0) { return options_[group]; }
 
  protected:
+  void step_group(ParamGroup& group, size_t number, const std::vector<size_t>& active) override;
+  std::vector<std::string> state_names() const override;
+
   std::vector<O> options_;
 };
 
-struct SGDOptions {
-  double lr = 1e-3, momentum = 0, dampening = 0, weight_decay = 0;
-  bool nesterov = false, maximize = false;
-};
-/// Stochastic gradient descent; see rushlight.optim.SGD.
-class SGD : public WithOptions<SGDOptions> {
- public:
-  explicit SGD(std::vector<Tensor> params, const SGDOptions& options = {}) {
-    add_param_group(std::move(params), options);
-  }
-  void add_param_group(std::vector<Tensor> params, const SGDOptions& options);
-
- protected:
-  void step_group(ParamGroup& group, size_t number, const std::vector<size_t>& active) override;
-  std::vector<std::string> state_names() const override { return {"momentum_buffer"}; }
-};
-
-struct AdamOptions {
-  double lr = 1e-3;
-  std::pair<double, double> betas = {0.9, 0.999};
-  double eps = 1e-8, weight_decay = 0;
-  bool amsgrad = false, maximize = false, decoupled_weight_decay = false;
-};
-/// Adam; see rushlight.optim.Adam.
-class Adam : public WithOptions<AdamOptions> {
- public:
-  explicit Adam(std::vector<Tensor> params, const AdamOptions& options = {}) {
-    add_param_group(std::move(params), options);
-  }
-  void add_param_group(std::vector<Tensor> params, const AdamOptions& options);
-
- protected:
-  void step_group(ParamGroup& group, size_t number, const std::vector<size_t>& active) override;
-  std::vector<std::string> state_names() const override { return {"step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"}; }
-};
+using SGD = RuleOptimizer<SGDOptions>;
+using Adam = RuleOptimizer<AdamOptions>;
+using RMSprop = RuleOptimizer<RMSpropOptions>;
+using Adagrad = RuleOptimizer<AdagradOptions>;
+using Adadelta = RuleOptimizer<AdadeltaOptions>;
+using Adamax = RuleOptimizer<AdamaxOptions>;
+using NAdam = RuleOptimizer<NAdamOptions>;
+using RAdam = RuleOptimizer<RAdamOptions>;
+using ASGD = RuleOptimizer<ASGDOptions>;
+using Rprop = RuleOptimizer<RpropOptions>;
 
 struct AdamWOptions {
   double lr = 1e-3;
-  std::pair<double, double> betas = {0.9, 0.999};
+  Pair betas = {0.9, 0.999};
   double eps = 1e-8, weight_decay = 1e-2;
   bool amsgrad = false, maximize = false;
 };

@@ -1,5 +1,6 @@
-// The optimizers' multi-tensor steps: lists of tensors straight to C++.
+// The optimizers' multi-tensor steps: what groups and states hold, straight to C++.
 #include "python.h"
+#include "rushlight/autograd.h"
 #include "rushlight/optim/steps.h"
 
 namespace rush::python {
@@ -20,40 +21,122 @@ std::vector<Tensor> list_from(PyObject* o, const char* name) {
   return out;
 }
 
-PyObject* sgd(PyObject*, PyObject* args, PyObject* kwargs) {
-  return guarded([&]() -> PyObject* {
-    static const char* names[] = {"params",    "grads",        "momentum_buffers", "lr",       "momentum",
-                                  "dampening", "weight_decay", "nesterov",         "maximize", nullptr};
-    PyObject *params, *grads, *buffers;
-    optim::SgdStep s;
-    int nesterov, maximize;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOO$ddddpp:_sgd_step", const_cast<char**>(names), &params, &grads,
-                                     &buffers, &s.lr, &s.momentum, &s.dampening, &s.weight_decay, &nesterov, &maximize))
-      return nullptr;
-    s.nesterov = nesterov;
-    s.maximize = maximize;
-    return PyBool_FromLong(optim::sgd_step(list_from(params, "params"), list_from(grads, "grads"),
-                                           list_from(buffers, "momentum_buffers"), s));
-  });
+/// An option's value from a group; a tensor of one element counts as its number.
+double number_in(PyObject* value) {
+  if (PyFloat_CheckExact(value)) return PyFloat_AS_DOUBLE(value);
+  if (is_tensor(value)) return unwrap(value).item<double>();
+  const double x = PyFloat_AsDouble(value);
+  if (x == -1 && PyErr_Occurred()) throw PythonError();
+  return x;
 }
 
-PyObject* adam(PyObject*, PyObject* args, PyObject* kwargs) {
+struct Read {
+  PyObject* value;
+  void operator()(double& option) const { option = number_in(value); }
+  void operator()(bool& option) const { option = need(PyObject_IsTrue(value)); }
+  void operator()(optim::Pair& option) const {
+    const Object pair(need(PySequence_Tuple(value)));
+    check<ValueError>(PyTuple_GET_SIZE(pair.get()) == 2, "expected a pair of numbers");
+    option = {number_in(PyTuple_GET_ITEM(pair.get(), 0)), number_in(PyTuple_GET_ITEM(pair.get(), 1))};
+  }
+};
+
+/// A borrowed reference, or null if the key is not there.
+PyObject* look_up(PyObject* dict, PyObject* key) {
+  PyObject* value = PyDict_GetItemWithError(dict, key);
+  if (!value && PyErr_Occurred()) throw PythonError();
+  return value;
+}
+
+/// The names of an optimizer's options and state as Python's strings, made once.
+template <class O>
+struct Keys {
+  std::vector<PyObject*> options;
+  std::array<PyObject*, O::counters.size() + O::states.size()> state;
+  Keys() {
+    O o;
+    O::each(o, [&](const char* name, auto&) { options.push_back(need(PyUnicode_InternFromString(name))); });
+    for (size_t i = 0; i < state.size(); ++i)
+      state[i] =
+          need(PyUnicode_InternFromString(i < O::counters.size() ? O::counters[i] : O::states[i - O::counters.size()]));
+  }
+};
+
+/// A step of one group. False where the native step does not apply, nothing having moved.
+template <class O>
+bool step_group(PyObject* group, PyObject* states, PyObject* start) {
+  static const Keys<O> keys;
+  O options;
+  size_t at = 0;
+  bool complete = true;
+  O::each(options, [&](const char*, auto& option) {
+    PyObject* value = look_up(group, keys.options[at++]);
+    complete = complete && value;
+    if (complete) Read{value}(option);
+  });
+  static PyObject* const params_key = need(PyUnicode_InternFromString("params"));
+  PyObject* params = look_up(group, params_key);
+  if (!complete || !params || !PyList_Check(params)) return false;
+
+  constexpr size_t kCounters = O::counters.size();
+  std::vector<PyObject*> names(keys.state.begin(), keys.state.begin() + kCounters);
+  for (size_t i = 0; i < O::states.size(); ++i)
+    if (options.has_state(i)) names.push_back(keys.state[kCounters + i]);
+  optim::StepLists lists;
+  lists.counters.resize(kCounters);
+  lists.states.resize(names.size() - kCounters);
+  const auto list_of = [&](size_t name) -> std::vector<Tensor>& {
+    return name < kCounters ? lists.counters[name] : lists.states[name - kCounters];
+  };
+  struct Missing {
+    Object state;
+    size_t name, row;
+  };
+  std::vector<Missing> missing;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(params); ++i) {
+    PyObject* p = PyList_GET_ITEM(params, i);
+    if (!is_tensor(p)) return false;
+    Tensor grad = unwrap(p).grad();
+    if (!grad.defined()) continue;
+    if (!names.empty()) {
+      Object state = Object::borrow(look_up(states, p));
+      if (!state || !PyDict_Check(state.get()) || PyDict_GET_SIZE(state.get()) == 0)
+        state = Object(need(PyObject_CallFunctionObjArgs(start, group, p, nullptr)));
+      if (!PyDict_Check(state.get())) return false;
+      for (size_t name = 0; name < names.size(); ++name) {
+        PyObject* value = look_up(state.get(), names[name]);
+        if (!value || (value != Py_None && !is_tensor(value))) return false;
+        std::vector<Tensor>& list = list_of(name);
+        if (value == Py_None) missing.push_back({state, name, list.size()});
+        list.push_back(value == Py_None ? Tensor() : unwrap(value));
+      }
+    }
+    lists.params.push_back(unwrap(p));
+    lists.grads.push_back(std::move(grad));
+  }
+  if (!optim::step(lists, options)) return false;
+  for (const Missing& m : missing) {
+    const Object made(need(wrap(list_of(m.name)[m.row])));
+    need(PyDict_SetItem(m.state.get(), names[m.name], made.get()));
+  }
+  return true;
+}
+
+PyObject* step(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    static const char* names[] = {"params",       "grads",    "exp_avgs",  "exp_avg_sqs", "max_exp_avg_sqs",
-                                  "steps",        "lr",       "beta1",     "beta2",       "eps",
-                                  "weight_decay", "maximize", "decoupled", nullptr};
-    PyObject *params, *grads, *avgs, *squares, *maxima, *steps;
-    optim::AdamStep s;
-    int maximize, decoupled;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOOO$dddddpp:_adam_step", const_cast<char**>(names), &params,
-                                     &grads, &avgs, &squares, &maxima, &steps, &s.lr, &s.beta1, &s.beta2, &s.eps,
-                                     &s.weight_decay, &maximize, &decoupled))
+    const char* name;
+    PyObject *group, *states, *start;
+    if (!PyArg_ParseTuple(args, "sO!O!O:_optimizer_step", &name, &PyDict_Type, &group, &PyDict_Type, &states, &start))
       return nullptr;
-    s.maximize = maximize;
-    s.decoupled = decoupled;
-    return PyBool_FromLong(optim::adam_step(list_from(params, "params"), list_from(grads, "grads"),
-                                            list_from(avgs, "exp_avgs"), list_from(squares, "exp_avg_sqs"),
-                                            list_from(maxima, "max_exp_avg_sqs"), list_from(steps, "steps"), s));
+    const NoGrad guard;
+    bool known = false, done = false;
+    optim::for_each_options([&]<class O>() {
+      if (known || std::string_view(name) != O::name) return;
+      known = true;
+      done = step_group<O>(group, states, start);
+    });
+    check<ValueError>(known, "there is no optimizer '", name, "'");
+    return PyBool_FromLong(done);
   });
 }
 
@@ -68,10 +151,8 @@ PyObject* unscale(PyObject*, PyObject* args) {
   });
 }
 
-PyMethodDef functions[] = {{"_sgd_step", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(sgd)),
-                            METH_VARARGS | METH_KEYWORDS, "One step of SGD over lists of tensors."},
-                           {"_adam_step", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(adam)),
-                            METH_VARARGS | METH_KEYWORDS, "One step of Adam over lists of tensors."},
+PyMethodDef functions[] = {{"_optimizer_step", step, METH_VARARGS,
+                            "A step of a parameter group: optimizer's name, group, state, what starts a state."},
                            {"_amp_foreach_non_finite_check_and_unscale_", unscale, METH_VARARGS,
                             "Multiplies gradients by a factor and notes whether one was inf or nan."},
                            {}};

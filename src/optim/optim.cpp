@@ -18,26 +18,33 @@ std::vector<Tensor> pick(const std::vector<Tensor>& all, const std::vector<size_
   return some;
 }
 
-std::vector<Tensor> grads_of(const std::vector<Tensor>& params) {
-  std::vector<Tensor> grads;
-  grads.reserve(params.size());
-  for (const Tensor& p : params) grads.push_back(p.grad());
-  return grads;
-}
+/// Throws ValueError unless all numbers are at least 0 and the betas below 1.
+struct CheckOption {
+  void operator()(std::string_view name, double value) const {
+    if (name == "t0") return;
+    check<ValueError>(value >= 0, "Invalid ",
+                      name == "lr"    ? "learning rate"
+                      : name == "eps" ? "epsilon value"
+                                      : name,
+                      name == "lr" || name == "eps" ? ": " : " value: ", value);
+  }
+  void operator()(std::string_view name, const Pair& pair) const {
+    if (name != "betas") return;
+    check<ValueError>(0 <= pair.first && pair.first < 1, "Invalid beta parameter at index 0: ", pair.first);
+    check<ValueError>(0 <= pair.second && pair.second < 1, "Invalid beta parameter at index 1: ", pair.second);
+  }
+  void operator()(std::string_view, bool) const {}
+};
 
-/// The state of some parameters, which starts at zero.
-std::vector<Tensor> state_of(ParamGroup& group, std::string_view name, const std::vector<size_t>& active) {
-  std::vector<Tensor>& all = group.state_of(name);
-  for (const size_t i : active)
-    if (!all[i].defined()) all[i] = zeros_like(group.params[i]);
-  return pick(all, active);
-}
-
-void check_option(const char* what, double value) { check<ValueError>(value >= 0, "Invalid ", what, ": ", value); }
-
-void check_done(bool done, const char* optimizer) {
-  check<NotImplementedError>(done, optimizer,
-                             ": parameters, gradients and state must be of one floating dtype and on the CPU");
+/// What OneCycleLR cycles; null where there is no such option.
+template <class O>
+double* momentum_of(O& o) {
+  if constexpr (requires { o.betas; })
+    return &o.betas.first;
+  else if constexpr (requires { o.momentum; })
+    return &o.momentum;
+  else
+    return nullptr;
 }
 
 }  // namespace
@@ -50,7 +57,6 @@ std::vector<Tensor>& ParamGroup::state_of(std::string_view name) {
 
 void Optimizer::add_group(std::vector<Tensor> params, double lr, double momentum) {
   check<ValueError>(!params.empty(), "optimizer got an empty parameter list");
-  check_option("learning rate", lr);
   for (const Tensor& p : params) {
     check<ValueError>(p.is_leaf(), "can't optimize a non-leaf Tensor");
     for (const ParamGroup& group : groups_)
@@ -112,7 +118,7 @@ void Optimizer::load_state_dict(const NamedTensors& state) {
             std::find_if(state.begin(), state.end(), [&](const auto& item) { return item.first == key; });
         if (found == state.end()) continue;
         const Tensor& value = found->second;
-        check(name == "step" || value.sizes() == group.params[i].sizes(), key, " of shape ", value.sizes(),
+        check(value.dim() == 0 || value.sizes() == group.params[i].sizes(), key, " of shape ", value.sizes(),
               " does not match its parameter of shape ", group.params[i].sizes());
         group.state_of(name)[i] = clone(value);
       }
@@ -120,63 +126,59 @@ void Optimizer::load_state_dict(const NamedTensors& state) {
   }
 }
 
-void SGD::add_param_group(std::vector<Tensor> params, const SGDOptions& o) {
-  check_option("momentum value", o.momentum);
-  check_option("weight_decay value", o.weight_decay);
-  check<ValueError>(!o.nesterov || (o.momentum > 0 && o.dampening == 0),
-                    "Nesterov momentum requires a momentum and zero dampening");
-  add_group(std::move(params), o.lr, o.momentum);
+template <class O>
+void RuleOptimizer<O>::add_param_group(std::vector<Tensor> params, const O& o) {
+  O::each(o, CheckOption());
+  if constexpr (std::is_same_v<O, SGDOptions>)
+    check<ValueError>(!o.nesterov || (o.momentum > 0 && o.dampening == 0),
+                      "Nesterov momentum requires a momentum and zero dampening");
+  if constexpr (std::is_same_v<O, AdadeltaOptions>) check<ValueError>(o.rho <= 1, "Invalid rho value: ", o.rho);
+  if constexpr (std::is_same_v<O, RpropOptions>)
+    check<ValueError>(0 < o.etas.first && o.etas.first < 1 && 1 < o.etas.second, "Invalid eta values: ", o.etas.first,
+                      ", ", o.etas.second);
+  O own = o;
+  const double* momentum = momentum_of(own);
+  add_group(std::move(params), o.lr, momentum ? *momentum : 0);
   options_.push_back(o);
 }
 
-void SGD::step_group(ParamGroup& group, size_t number, const std::vector<size_t>& active) {
-  const SGDOptions& o = options_[number];
-  SgdStep step{group.lr, group.momentum, o.dampening, o.weight_decay, o.nesterov, o.maximize};
-  const auto run = [&](const std::vector<size_t>& some, const SgdStep& how) {
-    if (some.empty()) return;
-    const std::vector<Tensor> params = pick(group.params, some);
-    const bool buffers = how.momentum != 0;
-    check_done(sgd_step(params, grads_of(params),
-                        buffers ? state_of(group, "momentum_buffer", some) : std::vector<Tensor>(), how),
-               "SGD");
-  };
-  if (step.momentum == 0) return run(active, step);
-  // A buffer starts as the first gradient: what a buffer of zeros becomes without dampening.
-  std::vector<size_t> fresh, old;
-  for (const size_t i : active) (group.state_of("momentum_buffer")[i].defined() ? old : fresh).push_back(i);
-  run(old, step);
-  step.dampening = 0;
-  run(fresh, step);
+template <class O>
+void RuleOptimizer<O>::step_group(ParamGroup& group, size_t number, const std::vector<size_t>& active) {
+  O o = options_[number];
+  o.lr = group.lr;
+  if (double* momentum = momentum_of(o)) *momentum = group.momentum;
+  StepLists lists{pick(group.params, active), {}, {}, {}};
+  for (const Tensor& p : lists.params) lists.grads.push_back(p.grad());
+  for (const char* name : O::counters) lists.counters.push_back(pick(group.state_of(name), active));
+  std::vector<const char*> names;
+  for (size_t i = 0; i < O::states.size(); ++i)
+    if (o.has_state(i)) names.push_back(O::states[i]);
+  for (const char* name : names) lists.states.push_back(pick(group.state_of(name), active));
+  check<NotImplementedError>(optim::step(lists, o), O::name,
+                             ": parameters, gradients and state must be of one floating dtype and on one device");
+  for (size_t i = 0; i < active.size(); ++i) {  // some may have been made
+    for (size_t c = 0; c < O::counters.size(); ++c) group.state_of(O::counters[c])[active[i]] = lists.counters[c][i];
+    for (size_t s = 0; s < names.size(); ++s) group.state_of(names[s])[active[i]] = lists.states[s][i];
+  }
 }
 
-void Adam::add_param_group(std::vector<Tensor> params, const AdamOptions& o) {
-  check_option("epsilon value", o.eps);
-  check_option("weight_decay value", o.weight_decay);
-  check<ValueError>(0 <= o.betas.first && o.betas.first < 1, "Invalid beta parameter at index 0: ", o.betas.first);
-  check<ValueError>(0 <= o.betas.second && o.betas.second < 1, "Invalid beta parameter at index 1: ", o.betas.second);
-  add_group(std::move(params), o.lr, o.betas.first);
-  options_.push_back(o);
+template <class O>
+std::vector<std::string> RuleOptimizer<O>::state_names() const {
+  std::vector<std::string> names(O::counters.begin(), O::counters.end());
+  names.insert(names.end(), O::states.begin(), O::states.end());
+  return names;
 }
 
-void Adam::step_group(ParamGroup& group, size_t number, const std::vector<size_t>& active) {
-  const AdamOptions& o = options_[number];
-  const std::vector<Tensor> params = pick(group.params, active);
-  std::vector<Tensor>& steps = group.state_of("step");
-  for (const size_t i : active)
-    if (!steps[i].defined()) steps[i] = zeros({}, kFloat32);
-  check_done(
-      adam_step(params, grads_of(params), state_of(group, "exp_avg", active), state_of(group, "exp_avg_sq", active),
-                o.amsgrad ? state_of(group, "max_exp_avg_sq", active) : std::vector<Tensor>(),
-                pick(group.state_of("step"), active),
-                {.lr = group.lr,
-                 .beta1 = group.momentum,
-                 .beta2 = o.betas.second,
-                 .eps = o.eps,
-                 .weight_decay = o.weight_decay,
-                 .maximize = o.maximize,
-                 .decoupled = o.decoupled_weight_decay}),
-      "Adam");
-}
+template class RuleOptimizer<SGDOptions>;
+template class RuleOptimizer<AdamOptions>;
+template class RuleOptimizer<RMSpropOptions>;
+template class RuleOptimizer<AdagradOptions>;
+template class RuleOptimizer<AdadeltaOptions>;
+template class RuleOptimizer<AdamaxOptions>;
+template class RuleOptimizer<NAdamOptions>;
+template class RuleOptimizer<RAdamOptions>;
+template class RuleOptimizer<ASGDOptions>;
+template class RuleOptimizer<RpropOptions>;
 
 // ---- schedules ----
 

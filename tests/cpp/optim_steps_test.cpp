@@ -64,12 +64,17 @@ class OptimSteps : public testing::TestWithParam<DType> {
 TEST_P(OptimSteps, Sgd) {
   for (const bool nesterov : {false, true}) {
     std::vector<Tensor> params = all(false, start), grads = all(true, slope), buffers = all(true, start);
-    ASSERT_TRUE(optim::sgd_step(
-        params, grads, buffers,
-        {.lr = 0.1, .momentum = 0.5, .dampening = 0.25, .weight_decay = 0.01, .nesterov = nesterov, .maximize = true}));
+    optim::StepLists lists{params, grads, {}, {buffers}};
+    const optim::SGDOptions options{.lr = 0.1,
+                                    .momentum = 0.5,
+                                    .dampening = nesterov ? 0 : 0.25,
+                                    .weight_decay = 0.01,
+                                    .nesterov = nesterov,
+                                    .maximize = true};
+    ASSERT_TRUE(optim::step(lists, options));
     for (size_t t = 0; t < params.size(); ++t)
       for (int64_t i = 0; i < params[t].numel(); ++i) {
-        const double g = -slope(i) + 0.01 * start(i), b = 0.5 * start(i) + 0.75 * g;
+        const double g = -slope(i) + 0.01 * start(i), b = 0.5 * start(i) + (1 - options.dampening) * g;
         ASSERT_NEAR(element(buffers[t], i), b, tolerance(GetParam()));
         ASSERT_NEAR(element(params[t], i), start(i) - 0.1 * (nesterov ? g + 0.5 * b : b), tolerance(GetParam()));
       }
@@ -83,8 +88,10 @@ TEST_P(OptimSteps, Adam) {
                         squares = all(true, zero), largest = all(false, [](int64_t i) { return double(i % 2); }), steps;
     for (size_t t = 0; t < params.size(); ++t) steps.push_back(made(kFloat32, {}, {}, [](int64_t) { return 1.0; }));
     const uint32_t version = params[0].version();
-    ASSERT_TRUE(optim::adam_step(params, grads, means, squares, largest, steps,
-                                 {.lr = 0.1, .weight_decay = 0.1, .decoupled = decoupled}));
+    optim::StepLists lists{params, grads, {steps}, {means, squares, largest}};
+    ASSERT_TRUE(optim::step(
+        lists,
+        optim::AdamOptions{.lr = 0.1, .weight_decay = 0.1, .amsgrad = true, .decoupled_weight_decay = decoupled}));
     EXPECT_GT(params[0].version(), version);
     for (size_t t = 0; t < params.size(); ++t) {
       EXPECT_EQ(element(steps[t], 0), 2);
@@ -99,14 +106,40 @@ TEST_P(OptimSteps, Adam) {
   }
 }
 
+/// Each optimizer, whose state is made at the first step, on plain memory and where every tensor has to be copied; the
+/// tensors of the second are several pieces of work, and the first are one.
+TEST_P(OptimSteps, LayoutsMakeNoDifference) {
+  optim::for_each_options([&]<class O>() {
+    std::vector<double> first;
+    for (const Dims& strides : {Dims{130, 1}, Dims{1, 300}, Dims{264, 2}}) {
+      const Tensor p = made(GetParam(), {300, 130}, strides, start);
+      optim::StepLists lists{{p}, {made(GetParam(), {300, 130}, {1, 300}, slope)}, {}, {}};
+      lists.counters.assign(O::counters.size(), {Tensor()});
+      const O options;
+      for (size_t i = 0; i < O::states.size(); ++i)
+        if (options.has_state(i)) lists.states.push_back({Tensor()});
+      for (int i = 0; i < 2; ++i) ASSERT_TRUE(optim::step(lists, options));
+      std::vector<double> moved;
+      for (int64_t i = 0; i < p.numel(); ++i) moved.push_back(element(p, i));
+      if (first.empty())
+        first = moved;
+      else
+        EXPECT_EQ(moved, first) << O::name;
+      EXPECT_NE(moved[1], start(1)) << O::name;
+    }
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Dtypes, OptimSteps, testing::Values(kFloat32, kFloat64, kFloat16, kBFloat16));
 
 TEST(OptimStepsErrors, SizesAndKinds) {
   const auto one = [](int64_t) { return 1.0; };
   const Tensor a = made(kFloat32, {2}, {1}, one), b = made(kFloat32, {3}, {1}, one);
-  EXPECT_THROW(optim::sgd_step({a}, {b}, {}, {}), Error);
-  EXPECT_THROW(optim::sgd_step({a}, {}, {}, {}), Error);
-  EXPECT_FALSE(optim::sgd_step({a}, {made(kFloat64, {2}, {1}, one)}, {}, {}));
+  const auto run = [](optim::StepLists lists) { return optim::step(lists, optim::SGDOptions()); };
+  EXPECT_THROW(run({{a}, {b}, {}, {}}), Error);
+  EXPECT_THROW(run({{a}, {}, {}, {}}), Error);
+  EXPECT_THROW(run({{a}, {a}, {}, {{a}}}), Error);
+  EXPECT_FALSE(run({{a}, {made(kFloat64, {2}, {1}, one)}, {}, {}}));
   EXPECT_EQ(element(a, 0), 1);
 }
 

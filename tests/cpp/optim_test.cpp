@@ -48,6 +48,34 @@ TEST(Optim, ValuesArePyTorchs) {
   expect_near(e, {1.045, -2.09, 0.68, 4.0225});
 }
 
+template <class Kind, class Options>
+void moves_to(const Options& options, std::vector<float> expected, int count = 3) {
+  const Tensor p = start();
+  Kind optimizer({p}, options);
+  steps(optimizer, p, 0, count);
+  expect_near(p, expected);
+}
+
+TEST(Optim, ValuesOfTheOthersArePyTorchs) {
+  using namespace optim;
+  moves_to<RMSprop>(RMSpropOptions{.lr = 0.1, .momentum = 0.5, .centered = true},
+                    {-0.833284, -0.166716, -1.333284, 2.166716});
+  moves_to<RMSprop>(RMSpropOptions{.lr = 0.1, .weight_decay = 0.1}, {0.100298, -0.938317, -0.375653, 2.300921});
+  moves_to<Adagrad>(AdagradOptions{.lr = 0.1, .lr_decay = 0.1, .initial_accumulator_value = 0.1},
+                    {0.919092, -1.908342, 0.40492, 3.941099});
+  moves_to<Adadelta>(AdadeltaOptions{.lr = 0.1, .weight_decay = 0.1}, {0.999583, -1.999583, 0.499707, 3.999217});
+  moves_to<Adamax>(AdamaxOptions{.lr = 0.1, .weight_decay = 0.1}, {0.795451, -1.794217, 0.309621, 3.745128});
+  moves_to<NAdam>(NAdamOptions{.lr = 0.1, .weight_decay = 0.1}, {0.860853, -1.858781, 0.387096, 3.781691});
+  moves_to<NAdam>(NAdamOptions{.lr = 0.1, .weight_decay = 0.1, .decoupled_weight_decay = true},
+                  {0.863587, -1.833886, 0.378438, 3.774484});
+  moves_to<RAdam>(RAdamOptions{.lr = 0.1, .weight_decay = 0.1}, {0.896725, -1.789572, 0.248782, 3.771983}, 7);
+  moves_to<ASGD>(ASGDOptions{.lr = 0.1, .t0 = 1}, {0.954971, -1.909942, 0.319989, 3.97738});
+  moves_to<Rprop>(RpropOptions{.lr = 0.1}, {0.78, -1.78, 0.28, 3.78});
+  EXPECT_THROW(Rprop({start()}, {.etas = {2, 3}}), ValueError);
+  EXPECT_THROW(Adadelta({start()}, {.rho = 1.5}), ValueError);
+  EXPECT_THROW(Adamax({start()}, {.betas = {1, 0.9}}), ValueError);
+}
+
 TEST(Optim, StateGoesOnAsBefore) {
   const Tensor a = start(), b = start();
   optim::Adam one({a}, {.lr = 0.1}), two({b}, {.lr = 0.1});

@@ -143,29 +143,92 @@ def test_gradient_of_the_learning_rate():
     assert lr.grad.item() == pytest.approx(-4.0)
 
 
-@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
-def test_native_step_equals_plain_arithmetic(name):
-    options = {"momentum": 0.9, "nesterov": True} if name == "SGD" else {"amsgrad": True}
-    torch.manual_seed(0)
-    shapes = [(), (3,), (0, 2), (4, 5), (2, 3, 4)]
-    values = [torch.randn(shape) for shape in shapes]
-    grads = [[torch.randn(shape) for shape in shapes] for _ in range(4)]
+# options that give every optimizer's native step all that it has: each bool of the options is set in one of them
+NATIVE = [
+    ("SGD", dict(lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.05)),
+    ("SGD", dict(lr=0.1, momentum=0.9, dampening=0.5, maximize=True)),
+    ("Adam", dict(lr=0.1, weight_decay=0.05)),
+    ("AdamW", dict(lr=0.1, amsgrad=True, maximize=True)),
+    ("RMSprop", dict(weight_decay=0.05, maximize=True)),
+    ("RMSprop", dict(centered=True)),
+    ("RMSprop", dict(momentum=0.5)),
+    ("RMSprop", dict(centered=True, momentum=0.5)),
+    ("Adagrad", dict(lr_decay=0.1, weight_decay=0.05, initial_accumulator_value=0.1, maximize=True)),
+    ("Adadelta", dict(weight_decay=0.05, maximize=True)),
+    ("Adamax", dict(weight_decay=0.05, maximize=True)),
+    ("NAdam", dict(weight_decay=0.05)),
+    ("NAdam", dict(weight_decay=0.05, decoupled_weight_decay=True, maximize=True)),
+    ("RAdam", dict(weight_decay=0.05)),
+    ("RAdam", dict(weight_decay=0.05, decoupled_weight_decay=True, maximize=True)),
+    ("ASGD", dict(lr=0.1, lambd=0.01, t0=3, weight_decay=0.05)),
+    ("ASGD", dict(maximize=True)),
+    ("Rprop", dict()),
+    ("Rprop", dict(etas=(0.3, 2), step_sizes=(0.005, 0.02), maximize=True)),
+]
 
-    def final(kind):
+
+@pytest.mark.parametrize(("name", "options"), NATIVE)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex128])
+def test_native_step_equals_plain_arithmetic(name, options, dtype):
+    torch.manual_seed(0)
+    shapes = [(), (3,), (0, 2), (4, 5), (2, 3, 4), (70, 130)]
+    values = [torch.randn(shape, dtype=dtype) for shape in shapes]
+    grads = [[torch.randn(shape, dtype=dtype) for shape in shapes] for _ in range(8)]
+
+    def final(rule):
+        class Kind(getattr(torch.optim, name)):
+            pass
+
+        if rule is None:
+            Kind._rule = None
         params = [v.clone().requires_grad_() for v in values]
-        optimizer = kind(params, lr=0.1, weight_decay=0.05, **options)
+        optimizer = Kind(params, **options)
         for some in grads:
             for p, g in zip(params, some):
                 p.grad = g.mT.clone().mT if g.dim() > 1 else g.clone()
             optimizer.step()
-        return params
+        return params, [optimizer.state[p] for p in params]
 
-    class Plain(getattr(torch.optim, name)):
-        def _step_together(self, group, lr, rows):
-            return False
+    (params, states), (plain, plain_states) = final(True), final(None)
+    for a, b in zip(params, plain):
+        assert torch.allclose(a, b, rtol=1e-4, atol=1e-6)
+    for a, b in zip(states, plain_states):
+        assert list(a) == list(b)
+        for key in a:
+            assert torch.allclose(a[key], b[key], rtol=1e-4, atol=1e-6), key
 
-    for a, b in zip(final(getattr(torch.optim, name)), final(Plain)):
-        assert torch.allclose(a, b, rtol=1e-5, atol=1e-6)
+
+@pytest.mark.parametrize("name", list(dict.fromkeys(name for name, _ in NATIVE)))
+def test_native_step_applies(name):
+    """To plain parameters, with options that are tensors too; where it refuses, the plain arithmetic takes over."""
+    calls = []
+
+    class Kind(getattr(torch.optim, name)):
+        def _step_one(self, *args):
+            calls.append(1)
+            super()._step_one(*args)
+
+    p, q, r = start(), start(), start()
+    optimizer = Kind([{"params": [p]}, {"params": [q], "lr": torch.tensor(0.1)}, {"params": [r]}], lr=0.1)
+    p.grad, q.grad = torch.ones(2, 2), torch.ones(2, 2)
+    optimizer.step()
+    assert not calls and torch.equal(p, q) and torch.equal(r, start())
+    if "step" in optimizer.state[p]:
+        state = optimizer.state[p]
+        state["step"] = torch.tensor(1, dtype=torch.int64)
+        optimizer.step()
+        assert calls and state["step"].item() == 2
+
+
+def test_counters_follow_the_default_dtype():
+    torch.set_default_dtype(torch.float64)
+    try:
+        p = start(torch.float64)
+        optimizer = torch.optim.Adam([p], lr=0.1)
+        run(optimizer, p, 2)
+        assert optimizer.state[p]["step"].dtype == torch.float64 and optimizer.state[p]["step"].item() == 2
+    finally:
+        torch.set_default_dtype(torch.float32)
 
 
 def test_parameters_without_gradient_are_left_alone():

@@ -15,11 +15,13 @@ class Adadelta(RuleOptimizer):
         eps (float): added under both roots.
         weight_decay (float): added to the gradient as ``weight_decay * p``.
         maximize (bool): climb instead of descend.
-        foreach, capturable: accepted, without effect.
+        foreach, capturable: accepted; a step is one multi-tensor call in any case.
         differentiable (bool): lets autograd differentiate through the step.
 
     Source: Zeiler 2012, arXiv:1212.5701, algorithm 1.
     """
+
+    _rule = "Adadelta"
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ class Adagrad(RuleOptimizer):
         initial_accumulator_value (float): what ``s`` starts with.
         eps (float): added to the denominator.
         maximize (bool): climb instead of descend.
-        foreach, fused: accepted, without effect.
+        foreach, fused: accepted; a step is one multi-tensor call in any case.
         differentiable (bool): lets autograd differentiate through the step.
 
     Unlike that of other optimizers, the state exists from construction. Sparse gradients touch only their own rows.
@@ -25,6 +25,7 @@ class Adagrad(RuleOptimizer):
     Source: Duchi, Hazan and Singer 2011, JMLR 12.
     """
 
+    _rule = "Adagrad"
     _takes_sparse = True
 
     def __init__(

@@ -9,7 +9,6 @@ from .optimizer import (
     check_fused,
     check_lr,
     check_nonnegative,
-    columns,
     counter,
     ema,
     ema_of_square,
@@ -39,6 +38,8 @@ class Adam(RuleOptimizer):
 
     Source: Kingma and Ba 2014, arXiv:1412.6980, algorithm 1; amsgrad: Reddi, Kale and Kumar 2018, arXiv:1904.09237.
     """
+
+    _rule = "Adam"
 
     def __init__(
         self,
@@ -90,27 +91,6 @@ class Adam(RuleOptimizer):
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = zeros(param)
         return state
-
-    def _step_together(self, group, lr, rows):
-        amsgrad = group["amsgrad"]
-        names = ("step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq") if amsgrad else ("step", "exp_avg", "exp_avg_sq")
-        params, grads, steps, averages, squares, *largest = columns(rows, names)
-        beta1, beta2 = group["betas"]
-        return torch._C._adam_step(
-            params,
-            grads,
-            averages,
-            squares,
-            largest[0] if amsgrad else None,
-            steps,
-            lr=lr,
-            beta1=scalar(beta1),
-            beta2=scalar(beta2),
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            maximize=group["maximize"],
-            decoupled=group["decoupled_weight_decay"],
-        )
 
     def _update(self, group, param, grad, state, lr, step):
         beta1, beta2 = (scalar(b, group["differentiable"]) for b in group["betas"])

@@ -17,11 +17,13 @@ class Adamax(RuleOptimizer):
         eps (float): added to the gradient's size.
         weight_decay (float): added to the gradient as ``weight_decay * p``.
         maximize (bool): climb instead of descend.
-        foreach, capturable: accepted, without effect.
+        foreach, capturable: accepted; a step is one multi-tensor call in any case.
         differentiable (bool): lets autograd differentiate through the step.
 
     Source: Kingma and Ba 2014, arXiv:1412.6980, algorithm 2.
     """
+
+    _rule = "Adamax"
 
     def __init__(
         self,

@@ -16,12 +16,13 @@ class ASGD(RuleOptimizer):
         t0 (float): the step at which averaging starts.
         weight_decay (float): added to the gradient as ``weight_decay * p``.
         maximize (bool): climb instead of descend.
-        foreach, capturable: accepted, without effect.
+        foreach, capturable: accepted; a step is one multi-tensor call in any case.
         differentiable (bool): lets autograd differentiate through the step.
 
     Source: Polyak and Juditsky 1992, Acceleration of stochastic approximation by averaging.
     """
 
+    _rule = "ASGD"
     _counters = ("step", "eta", "mu")
 
     def __init__(

@@ -26,12 +26,13 @@ class NAdam(RuleOptimizer):
         weight_decay (float): added to the gradient, or with ``decoupled_weight_decay`` taken from the parameter.
         momentum_decay (float): how quickly the momentum warms up.
         maximize (bool): climb instead of descend.
-        foreach, capturable: accepted, without effect.
+        foreach, capturable: accepted; a step is one multi-tensor call in any case.
         differentiable (bool): lets autograd differentiate through the step.
 
     Source: Dozat 2016, Incorporating Nesterov Momentum into Adam.
     """
 
+    _rule = "NAdam"
     _counters = ("step", "mu_product")
 
     def __init__(

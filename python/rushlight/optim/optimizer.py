@@ -8,9 +8,9 @@ from collections import OrderedDict, defaultdict
 from copy import deepcopy
 from functools import wraps
 from itertools import chain
-from operator import itemgetter
 
 import rushlight as torch
+from rushlight._C import _optimizer_step as step_natively
 from rushlight.utils.hooks import RemovableHandle
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
@@ -347,18 +347,20 @@ class Optimizer:
 
 # Note [A rule]
 # A RuleOptimizer has three parts to fill in:
+#   _rule   the name of its native step, which moves all parameters of a group in one call (src/optim/steps.cpp, where
+#           the options and the state are read by their names); None if it has none;
 #   _begin(group, param, grad)   the state a parameter starts with, a dict (empty: it has none);
-#   _update(group, param, grad, state, lr, step)   how one parameter moves, in tensor operations: what any dtype and
-#                                device does, and what differentiable=True differentiates through;
-#   _step_together(group, lr, rows)   optionally, all parameters in one native call; False if it does not apply.
-# The skeleton has done the rest by then: chosen the parameters that have a gradient, turned the gradient for maximize,
-# applied weight decay, counted the step, and viewed complex tensors as pairs of reals.
+#   _update(group, param, grad, state, lr, step)   the same step for one parameter, in tensor operations: what
+#           differentiable=True differentiates through, and what tensors take that the native step refuses.
+# For _update the skeleton has done the rest by then: chosen the parameters that have a gradient, turned the gradient
+# for maximize, applied weight decay, counted the step, and viewed complex tensors as pairs of reals.
 
 
 class RuleOptimizer(Optimizer):
     """The skeleton of Rushlight's own optimizers; see Note [A rule] in the source."""
 
-    _counters = ("step",)  # state that old checkpoints keep as numbers and new ones as float32 tensors
+    _rule = None
+    _counters = ("step",)  # state that old checkpoints keep as numbers and new ones as tensors
     _as_real = True  # complex parameters are updated as pairs of reals
     _decays = True  # the skeleton applies group["weight_decay"]
     _decoupled = False  # weight decay shrinks the parameter instead of joining the gradient
@@ -373,7 +375,7 @@ class RuleOptimizer(Optimizer):
         for values in self.state.values():
             for name in self._counters:
                 if name in values and not isinstance(values[name], torch.Tensor):
-                    values[name] = torch.tensor(float(values[name]), dtype=torch.float32)
+                    values[name] = counter(float(values[name]))
 
     def step(self, closure=None):
         """Moves each parameter that has a gradient.
@@ -387,9 +389,11 @@ class RuleOptimizer(Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        with torch.set_grad_enabled(self.defaults.get("differentiable", False)):
-            for group in self.param_groups:
-                self._step_group(group)
+        for group in self.param_groups:
+            differentiable = group.get("differentiable", False)
+            if differentiable or not self._rule or not step_natively(self._rule, group, self.state, self._start):
+                with torch.set_grad_enabled(self.defaults.get("differentiable", False)):
+                    self._step_group(group, differentiable)
         return loss
 
     def _begin(self, group, param, grad):
@@ -398,31 +402,21 @@ class RuleOptimizer(Optimizer):
     def _update(self, group, param, grad, state, lr, step):
         raise NotImplementedError
 
-    def _step_together(self, group, lr, rows):
-        return False
+    def _start(self, group, param):
+        grad = param.grad
+        if grad.is_sparse and not self._takes_sparse:
+            raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
+        state = self._begin(group, param, grad)
+        if state:
+            self.state[param] = state
+        return state
 
-    def _step_group(self, group):
-        rows = []
-        states = self.state
-        for param in group["params"]:
-            grad = param.grad
-            if grad is None:
-                continue
-            state = states.get(param)
-            if not state:
-                if grad.is_sparse and not self._takes_sparse:
-                    raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
-                state = self._begin(group, param, grad)
-                if state:
-                    states[param] = state
-            rows.append((param, grad, state))
-        if not rows:
-            return
-        differentiable = group.get("differentiable", False)
+    def _step_group(self, group, differentiable):
         lr = scalar(group["lr"], differentiable)
-        if differentiable or not self._step_together(group, lr, rows):
-            for param, grad, state in rows:
-                self._step_one(group, param, grad, state, lr, differentiable)
+        for param in group["params"]:
+            if param.grad is not None:
+                state = self.state.get(param) or self._start(group, param)
+                self._step_one(group, param, param.grad, state, lr, differentiable)
 
     def _step_one(self, group, param, grad, state, lr, differentiable):
         if differentiable:  # what the last step's graph has saved stays as it is
@@ -450,21 +444,15 @@ class RuleOptimizer(Optimizer):
         self._update(group, param, grad, state, lr, step)
 
 
-def columns(rows, names):
-    """Turns the rows of a group into lists for a native step: parameters, gradients, then each named state."""
-    get = [itemgetter(name) for name in names]
-    states = [row[2] for row in rows]
-    return [[row[0] for row in rows], [row[1] for row in rows], *([*map(g, states)] for g in get)]
-
-
 def zeros(param):
     """A state tensor that starts at zero, laid out as its parameter."""
     return torch.zeros_like(param, memory_format=torch.preserve_format)
 
 
 def counter(value=0.0, device=None):
-    """A float32 0-dim tensor, the form in which PyTorch keeps step counts."""
-    return torch.tensor(value, dtype=torch.float32, device=device)
+    """A 0-dim tensor, the form in which PyTorch keeps step counts: float64 where that is the default, else float32."""
+    dtype = torch.float64 if torch.get_default_dtype() == torch.float64 else torch.float32
+    return torch.tensor(value, dtype=dtype, device=device)
 
 
 def scalar(value, differentiable=False):

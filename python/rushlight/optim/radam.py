@@ -25,11 +25,13 @@ class RAdam(RuleOptimizer):
         eps (float): added to the denominator.
         weight_decay (float): added to the gradient, or with ``decoupled_weight_decay`` taken from the parameter.
         maximize (bool): climb instead of descend.
-        foreach, capturable: accepted, without effect.
+        foreach, capturable: accepted; a step is one multi-tensor call in any case.
         differentiable (bool): lets autograd differentiate through the step.
 
     Source: Liu et al. 2019, arXiv:1908.03265, algorithm 2.
     """
+
+    _rule = "RAdam"
 
     def __init__(
         self,

@@ -17,11 +17,13 @@ class RMSprop(RuleOptimizer):
         momentum (float): gathers the steps in a buffer that decays by it.
         centered (bool): subtracts the square of the gradient's running mean from ``v``, which makes it a variance.
         maximize (bool): climb instead of descend.
-        foreach, capturable: accepted, without effect.
+        foreach, capturable: accepted; a step is one multi-tensor call in any case.
         differentiable (bool): lets autograd differentiate through the step.
 
     Source: Tieleman and Hinton 2012, lecture 6.5; centered: Graves 2013, arXiv:1308.0850.
     """
+
+    _rule = "RMSprop"
 
     def __init__(
         self,

@@ -18,11 +18,13 @@ class Rprop(RuleOptimizer):
         etas (pair of float): the factors by which a step size shrinks and grows.
         step_sizes (pair of float): its limits.
         maximize (bool): climb instead of descend.
-        foreach, capturable: accepted, without effect.
+        foreach, capturable: accepted; a step is one multi-tensor call in any case.
         differentiable (bool): lets autograd differentiate through the step.
 
     Source: Riedmiller and Braun 1993, A direct adaptive method for faster backpropagation learning.
     """
+
+    _rule = "Rprop"
 
     def __init__(
         self,

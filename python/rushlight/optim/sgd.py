@@ -1,8 +1,6 @@
 """Stochastic gradient descent."""
 
-import rushlight as torch
-
-from .optimizer import RuleOptimizer, add_scaled, check_fused, check_lr, check_nonnegative, columns
+from .optimizer import RuleOptimizer, add_scaled, check_fused, check_lr, check_nonnegative
 
 __all__ = ["SGD"]
 
@@ -24,6 +22,7 @@ class SGD(RuleOptimizer):
     Raises ValueError for negative options, and for ``nesterov`` without momentum or with dampening.
     """
 
+    _rule = "SGD"
     _as_real = False
     _takes_sparse = True
 
@@ -63,23 +62,6 @@ class SGD(RuleOptimizer):
 
     def _begin(self, group, param, grad):
         return {"momentum_buffer": None} if group["momentum"] != 0 else {}
-
-    def _step_together(self, group, lr, rows):
-        momentum = group["momentum"]
-        params, grads, *buffers = columns(rows, ["momentum_buffer"] if momentum != 0 else [])
-        if buffers and any(b is None for b in buffers[0]):
-            return False  # the first step makes the buffers
-        return torch._C._sgd_step(
-            params,
-            grads,
-            buffers[0] if buffers else None,
-            lr=lr,
-            momentum=momentum,
-            dampening=group["dampening"],
-            weight_decay=group["weight_decay"],
-            nesterov=group["nesterov"],
-            maximize=group["maximize"],
-        )
 
     def _update(self, group, param, grad, state, lr, step):
         momentum = group["momentum"]

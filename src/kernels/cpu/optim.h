@@ -1,48 +1,28 @@
-// The arithmetic of optimizer steps over raw memory, all parameters in one call.
+// A step of an optimizer over raw memory, all parameters in one call.
 #pragma once
 #include <cstdint>
 #include <span>
+#include <variant>
 
+#include "kernels/steps.h"
 #include "rushlight/dtype.h"
 
 namespace rush::cpu {
 
-/// A parameter with its gradient and state: flat arrays of `numel` elements of a floating type.
-struct SgdTensor {
+/// A parameter, its gradient and its states: flat arrays of `numel` elements of a floating dtype.
+struct StepTensor {
   DType dtype;
   int64_t numel;
-  void* param;
-  const void* grad;
-  void* momentum_buffer;  // null without momentum
+  void* arrays[2 + steps::kMaxStates];
+  double factors[steps::kMaxFactors];
 };
 
-struct SgdOptions {
-  double lr, momentum, dampening, weight_decay;
-  bool nesterov, maximize;
-};
+/// The optimizers' rules. One that is added here has its loops on the CPU and its kernels for GPUs.
+using Rule = std::variant<steps::Sgd<false>, steps::Sgd<true>, steps::Adam<false>, steps::Adam<true>,
+                          steps::RMSprop<false, false>, steps::RMSprop<false, true>, steps::RMSprop<true, false>,
+                          steps::RMSprop<true, true>, steps::Adagrad, steps::Adadelta, steps::Adamax, steps::NAdam,
+                          steps::RAdam, steps::Asgd, steps::Rprop>;
 
-/// buffer = momentum * buffer + (1 - dampening) * g;  param -= lr * buffer, or lr * (g + momentum * buffer) if
-/// nesterov.
-void sgd_step(std::span<const SgdTensor> tensors, const SgdOptions& options);
-
-struct AdamTensor {
-  DType dtype;
-  int64_t numel;
-  void* param;
-  const void* grad;
-  void* exp_avg;
-  void* exp_avg_sq;
-  void* max_exp_avg_sq;  // null without amsgrad
-  double step;           // counted from 1
-};
-
-struct AdamOptions {
-  double lr, beta1, beta2, eps, weight_decay;
-  bool maximize;
-  bool decoupled;  // weight decay shrinks the parameter (AdamW) instead of joining the gradient
-};
-
-/// Kingma and Ba 2014, algorithm 1, with PyTorch's order of operations.
-void adam_step(std::span<const AdamTensor> tensors, const AdamOptions& options);
+void step(std::span<const StepTensor> tensors, const steps::Prepare& prepare, const Rule& rule);
 
 }  // namespace rush::cpu

@@ -1,8 +1,8 @@
-// Optimizer steps on a GPU: what kernels/cpu/optim.h is on the CPU, where the tensors and options are described.
+// Optimizer steps on a GPU: what kernels/cpu/optim.h is on the CPU, where tensors and rules are described.
 #pragma once
 #include "kernels/cpu/optim.h"
 
 namespace rush::cuda {
-void sgd_step(Device device, std::span<const cpu::SgdTensor> tensors, const cpu::SgdOptions& options);
-void adam_step(Device device, std::span<const cpu::AdamTensor> tensors, const cpu::AdamOptions& options);
+void step(Device device, std::span<const cpu::StepTensor> tensors, const steps::Prepare& prepare,
+          const cpu::Rule& rule);
 }  // namespace rush::cuda
