@@ -470,3 +470,13 @@ def test_averaged_model_and_update_bn():
     net = torch.nn.Sequential(torch.nn.BatchNorm1d(2))
     swa.update_bn([torch.tensor([[1.0, 2.0], [3.0, 6.0]])], net)
     assert net[0].running_mean.tolist() == [2.0, 4.0] and net[0].momentum == 0.1
+
+
+def test_a_parameter_that_is_listed_twice_moves_twice():
+    """Not at the same time, by threads: PyTorch warns of such groups and steps one by one."""
+    p = torch.nn.Parameter(torch.ones(200_000))
+    with pytest.warns(UserWarning, match="duplicate"):
+        optimizer = torch.optim.SGD([p, p], lr=0.25)
+    p.grad = torch.ones_like(p)
+    optimizer.step()
+    assert (p == 0.5).all()

@@ -333,6 +333,7 @@ class Optimizer:
             import warnings
 
             warnings.warn("optimizer contains a parameter group with duplicate parameters", stacklevel=3)
+            self._rule = None  # a native step moves parameters at the same time
         for group in self.param_groups:
             if ("param_names" in param_group) != ("param_names" in group):
                 kind = "with names" if names else "without names"

@@ -18,7 +18,8 @@ namespace {
 
 template <class T>
 double dot_of(const T* a, const T* b, int64_t n) {
-  return vector_sum<T>(n, [&](auto d, int64_t i) HWY_ATTR { return hn::Mul(hn::LoadU(d, a + i), hn::LoadU(d, b + i)); });
+  return vector_sum<T>(n,
+                       [&](auto d, int64_t i) HWY_ATTR { return hn::Mul(hn::LoadU(d, a + i), hn::LoadU(d, b + i)); });
 }
 
 double dot_floats(const float* a, const float* b, int64_t n) { return dot_of(a, b, n); }

@@ -15,7 +15,7 @@
 namespace rush::cpu {
 namespace {
 
-constexpr int64_t kTile = 1024;        // elements in a buffer
+constexpr int64_t kTile = 2048;        // elements in a buffer: as many as lanes take before they are added up
 constexpr int64_t kUnit = 1024;        // accumulators that one task owns, at most
 constexpr int64_t kUnitRuns = 64;      // the same where each takes a run
 constexpr int64_t kShortRun = 32;      // runs up to this are turned

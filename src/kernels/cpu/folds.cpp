@@ -40,13 +40,18 @@ struct Simple {
       for (int l = 0; l < kLanes; ++l) lanes[l] = F::step(F::zero(), x[l], p);
       for (int64_t s = 1; s < steps; ++s)
         for (int l = 0; l < kLanes; ++l) lanes[l] = F::step(lanes[l], x[s * kLanes + l], p);
+      int64_t taken = steps * kLanes;
+      if (steps < kSteps) {  // then what is left fits, too
+        for (int64_t l = 0; l < n - taken; ++l) lanes[l] = F::step(lanes[l], x[taken + l], p);
+        taken = n;
+      }
       Acc wide[kLanes];
       for (int l = 0; l < kLanes; ++l) wide[l] = Acc(lanes[l]);
       for (int half = kLanes / 2; half > 0; half /= 2)
         for (int l = 0; l < half; ++l) wide[l] = F::join(wide[l], wide[l + half]);
       total = F::join(total, wide[0]);
-      x += steps * kLanes;
-      n -= steps * kLanes;
+      x += taken;
+      n -= taken;
     }
     for (int64_t i = 0; i < n; ++i) total = F::join(total, Acc(F::step(F::zero(), x[i], p)));
     *static_cast<Acc*>(acc) = total;
