@@ -40,6 +40,7 @@ VALUES = [
     (lambda: F.bilinear(u8(1, 1), u8(1, 1), u8(1, 2, 3, 4).view(1, 2, 2)), torch.uint8, [10]),
     (lambda: torch.histc(torch.tensor([0, 5e-6]), 1000, 0.0, 1e-5).nonzero().flatten(), torch.int64, [0, 500]),
     (lambda: torch.histc(torch.tensor([0, 5e-6]).double(), 1000, 0.0, 1e-5).nonzero()[1], torch.int64, [499]),
+    (lambda: torch.histc(torch.tensor([0, 3e37, 3e38]), 100, 0.0, 3e38).nonzero().flatten(), torch.int64, [0, 10, 99]),
 ]
 
 

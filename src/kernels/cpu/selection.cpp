@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "kernels/bins.h"
 #include "rushlight/parallel.h"
 
 namespace rush::cpu {
@@ -132,14 +133,11 @@ void histc(Tensor& out, const Tensor& x, double low, double high) {
   const int64_t bins = out.numel();
   std::vector<double> counts(static_cast<size_t>(bins));
   for_real(x.dtype(), [&]<class T>() {
-    using C = std::conditional_t<std::is_same_v<T, float>, float, double>;  // where a bin ends is a matter of rounding
+    using C = std::conditional_t<std::is_same_v<T, float>, float, double>;
     const T* p = x.data<T>();
     for (int64_t i = 0; i < x.numel(); ++i) {
       const C v = C(p[i]);
-      if (!(v >= C(low) && v <= C(high))) continue;
-      const int64_t bin = int64_t((v - C(low)) * C(bins) / (C(high) - C(low)));
-      counts[size_t(std::clamp<int64_t>(bin, 0, bins - 1))] +=
-          1;  // a range of 1e308 and more makes NaN of the quotient
+      if (v >= C(low) && v <= C(high)) ++counts[size_t(bin_of(v, C(low), C(high), bins))];
     }
   });
   for_real(out.dtype(), [&]<class T>() {

@@ -82,7 +82,11 @@ void mode(Tensor& values, Tensor& indices, const Tensor& x, int64_t n) {
 void histc(Tensor& out, const Tensor& x, double low, double high) {
   Tensor counts = allocate_like(x, out.sizes(), kInt64);
   cpu::fill(counts, Scalar(0));
-  for_each(x.device(), x.numel(), Histogram{counts.data<int64_t>(), array_of(x), out.numel(), low, high});
+  const auto count = [&](auto lowest) {
+    using C = decltype(lowest);
+    for_each(x.device(), x.numel(), Histogram<C>{counts.data<int64_t>(), array_of(x), out.numel(), lowest, C(high)});
+  };
+  x.dtype() == kFloat32 ? count(float(low)) : count(low);
   cpu::copy(out, counts);
 }
 

@@ -2,6 +2,7 @@
 // then runs are merged level by level. In a merge each item finds its place by itself, from its rank in the other run,
 // so that all items of all rows are work for as many threads.
 #pragma once
+#include "kernels/bins.h"
 #include "kernels/cuda/layout.cuh"
 
 namespace rush::cuda {
@@ -132,16 +133,15 @@ struct PickSorted {
   }
 };
 
+template <class C>
 struct Histogram {
   int64_t* counts;
   Array x;
   int64_t bins;
-  double low, high;
+  C low, high;
   RUSH_FN void operator()(int64_t i) const {
-    const double v = x.at<double>(i);
-    if (!(v >= low && v <= high)) return;
-    const int64_t bin = int64_t((v - low) / (high - low) * double(bins));
-    atomic_add(counts + (bin < bins ? bin : bins - 1), int64_t{1});
+    const C v = x.at<C>(i);
+    if (v >= low && v <= high) atomic_add(counts + bin_of(v, low, high, bins), int64_t{1});
   }
 };
 template <class T>
