@@ -1,7 +1,7 @@
 // Pooling. Where windows lie is worked out once for each dimension; then tasks take output rows. In a row, the
 // positions whose windows are not clipped at the left or right are computed a vector at a time, with the best value and
-// its position in registers; the others, and adaptive windows, one by one. Maxima without positions are taken down the
-// columns first, then along what that leaves, a line with its padding.
+// its position in registers; the others, and adaptive windows, one by one. Maxima without positions of windows that
+// overlap are taken down the columns first, then along what that leaves, a line with its padding.
 //
 // Measured on one core of a Zen 4 server: max_pool2d(3, stride 2, padding 1) of 8 x 64 x 112 x 112 floats with indices
 // takes 4.3 ms where torch 2.15 takes 49 ms; without, on two cores, 1.7 ms and 31 ms.
@@ -12,6 +12,7 @@
 #include <limits>
 #include <memory>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "kernels/cpu/scratch.h"
@@ -21,6 +22,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/pool.cpp"
 #include <hwy/foreach_target.h>
 //
+#include "kernels/cpu/gemm-inl.h"
 #include "kernels/cpu/lanes-inl.h"
 
 #ifndef RUSH_POOL_CPP
@@ -36,11 +38,12 @@ struct Window {
 
 struct Windows {
   std::vector<Window> axis[3];
+  std::vector<std::pair<const Window*, const Window*>> sides;  // of each output row, along the first two dimensions
   Extent input, step;
-  // Output columns [lo, hi) have whole windows, which begin at column * stride - padding; a vector of them may read as
-  // far as the next window's begin.
+  // Output columns [lo, hi) have whole windows, which begin at column * stride - padding.
   int64_t lo = 0, hi = 0, taps = 0, stride = 1, padding = 0;
 
+  Windows(const Windows&) = delete;
   explicit Windows(const Pooling& p) : input(p.input), step(p.adaptive ? Extent{1, 1, 1} : p.dilation) {
     for (int d = 0; d < 3; ++d)
       for (int64_t o = 0; o < p.output[d]; ++o) {
@@ -55,13 +58,14 @@ struct Windows {
         axis[d].push_back({begin, std::max(begin, std::min(start + reach, p.input[d])),
                            std::min(start + reach, p.input[d] + p.padding[d]) - start});
       }
+    for (const Window& z : axis[0])
+      for (const Window& y : axis[1]) sides.emplace_back(&z, &y);
     if (p.adaptive || p.output[2] == 0) return;
     taps = p.kernel[2];
     stride = p.stride[2];
     padding = p.padding[2];
     lo = std::min(p.output[2], (padding + stride - 1) / stride);
-    const int64_t last =
-        p.input[2] - 1 - (stride - 1) - (taps - 1) * p.dilation[2] + padding;  // column * stride <= last
+    const int64_t last = p.input[2] - 1 - (taps - 1) * p.dilation[2] + padding;  // column * stride <= last
     hi = last < 0 ? 0 : std::min(p.output[2], last / stride + 1);
     hi = std::max(lo, hi);
   }
@@ -72,10 +76,14 @@ struct Windows {
   // Calls body(z, y) for the window rows of output row `row`.
   template <class Body>
   void for_rows(int64_t row, const Body& body) const {
-    const auto height = static_cast<int64_t>(axis[1].size());
-    const Window &zs = axis[0][static_cast<size_t>(row / height)], &ys = axis[1][static_cast<size_t>(row % height)];
-    for (int64_t z = zs.begin; z < zs.end; z += step[0])
-      for (int64_t y = ys.begin; y < ys.end; y += step[1]) body(z, y);
+    const auto [zs, ys] = sides[static_cast<size_t>(row)];
+    for (int64_t z = zs->begin; z < zs->end; z += step[0])
+      for (int64_t y = ys->begin; y < ys->end; y += step[1]) body(z, y);
+  }
+  // Where in a plane the first of them begins, which is the maximum's place if nothing is larger.
+  int64_t first(int64_t row) const {
+    const auto [zs, ys] = sides[static_cast<size_t>(row)];
+    return zs->begin < zs->end && ys->begin < ys->end ? (zs->begin * input[1] + ys->begin) * input[2] : 0;
   }
 };
 
@@ -87,8 +95,8 @@ struct Divisor {
   int64_t size(const Window& x) const { return count_include_pad ? x.padded : x.end - x.begin; }
   int64_t of_row(const Windows& w, int64_t row) const {
     if (override != 0) return override;
-    const auto height = static_cast<int64_t>(w.axis[1].size());
-    return size(w.axis[0][static_cast<size_t>(row / height)]) * size(w.axis[1][static_cast<size_t>(row % height)]);
+    const auto [z, y] = w.sides[static_cast<size_t>(row)];
+    return size(*z) * size(*y);
   }
   int64_t of_column(const Windows& w, int64_t column) const {
     return override != 0 ? 1 : size(w.axis[2][static_cast<size_t>(column)]);
@@ -101,26 +109,29 @@ bool is_nan(T x) {
   return false;
 }
 
+// Columns [lo, hi) of rows [first, last).
 template <class T>
-void max_columns(const Windows& w, int64_t row, const T* plane, T* y, int64_t* indices, int64_t lo, int64_t hi) {
-  for (int64_t column = lo; column < hi; ++column) {
-    const Window& window = w.axis[2][static_cast<size_t>(column)];
-    T best =
-        std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
-    int64_t index = -1;
-    w.for_rows(row, [&](int64_t z, int64_t y_in) {
-      const int64_t at = (z * w.input[1] + y_in) * w.input[2];
-      for (int64_t x = window.begin; x < window.end; x += w.step[2]) {
-        const T value = plane[at + x];
-        if (index < 0 || value > best || is_nan(value)) {
-          best = value;
-          index = at + x;
+void max_columns(const Windows& w, int64_t first, int64_t last, const T* plane, T* y, int64_t* indices, int64_t lo,
+                 int64_t hi) {
+  for (int64_t row = first; row < last; ++row)
+    for (int64_t column = lo; column < hi; ++column) {
+      const Window& window = w.axis[2][static_cast<size_t>(column)];
+      T best =
+          std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+      int64_t index = -1;
+      w.for_rows(row, [&](int64_t z, int64_t y_in) {
+        const int64_t at = (z * w.input[1] + y_in) * w.input[2];
+        for (int64_t x = window.begin; x < window.end; x += w.step[2]) {
+          const T value = plane[at + x];
+          if (index < 0 || value > best || is_nan(value)) {
+            best = value;
+            index = at + x;
+          }
         }
-      }
-    });
-    y[column] = best;
-    if (indices) indices[column] = std::max<int64_t>(index, 0);
-  }
+      });
+      y[row * w.columns() + column] = best;
+      if (indices) indices[row * w.columns() + column] = std::max<int64_t>(index, 0);
+    }
 }
 
 template <class T>
@@ -155,14 +166,15 @@ struct AvgArguments {
   T* y;
 };
 
-// Calls body(plane, row) for every output row.
+// Calls body(plane, first, last) for ranges of every plane's output rows.
 template <class Body>
 void for_output_rows(const Windows& w, int64_t planes, const Body& body) {
   const int64_t rows = w.rows();
   if (rows == 0 || w.columns() == 0) return;
   const int64_t reads = std::max<int64_t>(1, w.volume() / rows);
   parallel_for(0, planes * rows, std::max<int64_t>(1, (1 << 15) / reads), [&](int64_t lo, int64_t hi) {
-    for (int64_t i = lo; i < hi; ++i) body(i / rows, i % rows);
+    for (int64_t plane = lo / rows; plane * rows < hi; ++plane)
+      body(plane, std::max<int64_t>(lo - plane * rows, 0), std::min(hi - plane * rows, rows));
   });
 }
 
@@ -176,26 +188,65 @@ namespace HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Elements 0, step, 2 * step ... as a vector; reads no further than element step * lanes - 1.
-template <class D, class T = hn::TFromD<D>>
-HWY_INLINE hn::Vec<D> every(D d, const T* from, int64_t step) {
-  const auto N = static_cast<int64_t>(hn::Lanes(d));
-  if (step == 1) return hn::LoadU(d, from);
-  if (step == 2) return hn::ConcatEven(d, hn::LoadU(d, from + N), hn::LoadU(d, from));
-  HWY_ALIGN T lanes[HWY_LANES(T)];
-  for (int64_t i = 0; i < N; ++i) lanes[i] = from[i * step];
-  return hn::Load(d, lanes);
+// Loads elements 0, step, 2 * step ... as a vector: all, of which the last may be followed by step - 1 more, or the
+// first `count` and nothing beyond.
+template <class T, bool kAll>
+class Steps {
+  using D = hn::ScalableTag<T>;
+  static constexpr int64_t N = kLanes<T>;
+
+ public:
+  HWY_INLINE Steps(int64_t step, int64_t count) : step_(step), count_(count) {
+    const int64_t reach = (count - 1) * step + 1;
+    low_ = hn::FirstN(D(), static_cast<size_t>(std::min(reach, N)));
+    high_ = hn::FirstN(D(), static_cast<size_t>(std::clamp<int64_t>(reach - N, 0, N)));
+  }
+  HWY_INLINE hn::Vec<D> operator()(const T* from) const {
+    const D d;
+    if (kAll && step_ == 1) return hn::LoadU(d, from);
+    if (kAll && step_ == 2) return hn::ConcatEven(d, hn::LoadU(d, from + N), hn::LoadU(d, from));
+    if (kHasMasks && step_ == 1) return hn::MaskedLoad(low_, d, from);
+    if (kHasMasks && step_ == 2)
+      return hn::ConcatEven(d, hn::MaskedLoad(high_, d, from + N), hn::MaskedLoad(low_, d, from));
+    HWY_ALIGN T lanes[N];
+    for (int64_t i = 0; i < N; ++i) lanes[i] = from[std::min(i, count_ - 1) * step_];
+    return hn::Load(d, lanes);
+  }
+
+ private:
+  int64_t step_, count_;
+  hn::Mask<D> low_, high_;
+};
+
+// Calls body(first, count, steps) for the columns [w.lo, w.hi), a vector at a time.
+template <class T, class Body>
+HWY_INLINE void for_whole_windows(const Windows& w, const Body& body) {
+  int64_t column = w.lo;
+  const Steps<T, true> all(w.stride, kLanes<T>);
+  for (; column + kLanes<T> < w.hi; column += kLanes<T>) body(column, kLanes<T>, all);
+  if (column < w.hi) body(column, w.hi - column, Steps<T, false>(w.stride, w.hi - column));
+}
+
+// Stores the first `count` lanes, if there are so many.
+template <class D>
+HWY_INLINE void store_up_to(D d, hn::Vec<D> v, hn::TFromD<D>* to, int64_t count) {
+  if (count >= kLanes<hn::TFromD<D>>) {
+    hn::StoreU(v, d, to);
+  } else if (count > 0) {
+    store_first(d, v, to, count);
+  }
 }
 
 template <class D>
-HWY_INLINE void store_indices(D di, hn::Vec<D> v, int64_t* to) {
+HWY_INLINE void store_indices(D di, hn::Vec<D> v, int64_t* to, int64_t count) {
   if constexpr (sizeof(hn::TFromD<D>) == 8) {
-    hn::StoreU(v, di, to);
+    store_up_to(di, v, to, count);
   } else {
     const hn::Half<D> half;
     const hn::Rebind<int64_t, decltype(half)> wide;
-    hn::StoreU(hn::PromoteTo(wide, hn::LowerHalf(half, v)), wide, to);
-    hn::StoreU(hn::PromoteTo(wide, hn::UpperHalf(half, v)), wide, to + hn::Lanes(half));
+    constexpr int64_t H = HWY_LANES(hn::TFromD<D>) / 2;
+    store_up_to(wide, hn::PromoteTo(wide, hn::LowerHalf(half, v)), to, count);
+    store_up_to(wide, hn::PromoteTo(wide, hn::UpperHalf(half, v)), to + H, count - H);
   }
 }
 
@@ -212,9 +263,10 @@ void max_values(const MaxArguments<T>& a) {
   const auto N = static_cast<int64_t>(hn::Lanes(d));
   const int64_t width = w.input[2], columns = w.columns();
   const int64_t whole = (columns + N - 1) / N * N * w.stride + (w.taps - 1) * w.step[2];
+  const Steps<T, true> steps(w.stride, N);
   const int64_t size = std::max(whole, w.padding + width);
   constexpr T lowest = -std::numeric_limits<T>::infinity();
-  for_output_rows(w, a.planes, [&](int64_t plane, int64_t row) {
+  const auto run = [&](int64_t plane, int64_t row) {
     const T* x = a.x + plane * w.volume();
     T* y = a.y + (plane * w.rows() + row) * columns;
     T* line = scratch<T>(Scratch::a, size);
@@ -228,85 +280,77 @@ void max_values(const MaxArguments<T>& a) {
     });
     for (int64_t column = 0; column < columns; column += N) {
       const T* from = line + column * w.stride;
-      auto best = every(d, from, w.stride);
-      for (int64_t k = 1; k < w.taps; ++k) best = larger(d, best, every(d, from + k * w.step[2], w.stride));
-      if (column + N <= columns) {
-        hn::StoreU(best, d, y + column);
-      } else {
-        HWY_ALIGN T rest[HWY_LANES(T)];
-        hn::Store(best, d, rest);
-        std::copy_n(rest, columns - column, y + column);
-      }
+      auto best = steps(from);
+      for (int64_t k = 1; k < w.taps; ++k) best = larger(d, best, steps(from + k * w.step[2]));
+      store_up_to(d, best, y + column, columns - column);
+    }
+  };
+  for_output_rows(w, a.planes, [&](int64_t plane, int64_t first, int64_t last) {
+    for (int64_t row = first; row < last; ++row) run(plane, row);
+  });
+}
+
+// Columns [w.lo, w.hi) of rows [first, last).
+template <class T, bool kIndices>
+HWY_NOINLINE void max_vectors(const Windows& w, int64_t first, int64_t last, const T* plane, T* y, int64_t* indices) {
+  const hn::ScalableTag<T> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  using Index = hn::TFromD<decltype(di)>;
+  const auto steps_from_first = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<Index>(w.stride)));
+  for_whole_windows<T>(w, [&](int64_t column, int64_t count, const auto& steps) HWY_ATTR {
+    const int64_t x0 = column * w.stride - w.padding;
+    const auto start = hn::Add(steps_from_first, hn::Set(di, static_cast<Index>(x0)));
+    for (int64_t row = first; row < last; ++row) {
+      auto best = hn::Set(d, -std::numeric_limits<T>::infinity());
+      auto index = hn::Add(start, hn::Set(di, static_cast<Index>(w.first(row))));
+      w.for_rows(row, [&](int64_t z, int64_t y_in) HWY_ATTR {
+        const int64_t at = (z * w.input[1] + y_in) * w.input[2];
+        for (int64_t k = 0; k < w.taps; ++k) {
+          const auto value = steps(plane + at + x0 + k * w.step[2]);
+          if constexpr (kIndices) {
+            // "not less or equal" is true for NaN; a NaN that stands gives way only to another.
+            const auto better = hn::Or(hn::Gt(value, best), hn::IsNaN(value));
+            const auto here = hn::Add(start, hn::Set(di, static_cast<Index>(at + k * w.step[2])));
+            best = hn::IfThenElse(better, value, best);
+            index = hn::IfThenElse(hn::RebindMask(di, better), here, index);
+          } else {
+            best = larger(d, best, value);
+          }
+        }
+      });
+      const int64_t to = row * w.columns() + column;
+      store_up_to(d, best, y + to, count);
+      if constexpr (kIndices) store_indices(di, index, indices + to, count);
     }
   });
 }
 
-// Columns [w.lo, w.hi), in vectors of d; the last vector may compute columns again. False if they do not fill one.
-template <class D, class T = hn::TFromD<D>>
-HWY_NOINLINE bool max_vectors(D d, const Windows& w, int64_t row, const T* plane, T* y, int64_t* indices) {
-  const hn::RebindToSigned<D> di;
-  using Index = hn::TFromD<decltype(di)>;
-  const auto N = static_cast<int64_t>(hn::Lanes(d));
-  if (w.hi - w.lo < N) return false;
-  const auto columns = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<Index>(w.stride)));
-  for (int64_t column = w.lo; column < w.hi; column += N) {
-    column = std::min(column, w.hi - N);
-    const int64_t x0 = column * w.stride - w.padding;
-    auto best = hn::Set(d, -std::numeric_limits<T>::infinity());
-    auto index = hn::Set(di, Index(-1));
-    const auto start = hn::Add(columns, hn::Set(di, static_cast<Index>(x0)));
-    w.for_rows(row, [&](int64_t z, int64_t y_in) HWY_ATTR {
-      const int64_t at = (z * w.input[1] + y_in) * w.input[2];
-      for (int64_t k = 0; k < w.taps; ++k) {
-        const auto value = every(d, plane + at + x0 + k * w.step[2], w.stride);
-        // "not less or equal" is true for NaN; a NaN that stands gives way only to another.
-        const auto better = hn::Or(hn::Gt(value, best), hn::IsNaN(value));
-        best = hn::IfThenElse(better, value, best);
-        const auto here = hn::Add(start, hn::Set(di, static_cast<Index>(at + k * w.step[2])));
-        index =
-            hn::IfThenElse(hn::RebindMask(di, better), here, hn::IfThenElse(hn::Lt(index, hn::Zero(di)), here, index));
-      }
-    });
-    hn::StoreU(best, d, y + column);
-    store_indices(di, index, indices + column);
-  }
-  return true;
-}
-
-template <class D, class T = hn::TFromD<D>>
-HWY_NOINLINE bool sum_vectors(D d, const Windows& w, int64_t divisor, int64_t row, const T* plane, T* y) {
-  const auto N = static_cast<int64_t>(hn::Lanes(d));
-  if (w.hi - w.lo < N) return false;
-  for (int64_t column = w.lo; column < w.hi; column += N) {
-    column = std::min(column, w.hi - N);
+template <class T>
+HWY_NOINLINE void sum_vectors(const Windows& w, int64_t divisor, int64_t row, const T* plane, T* y) {
+  const hn::ScalableTag<T> d;
+  for_whole_windows<T>(w, [&](int64_t column, int64_t count, const auto& steps) HWY_ATTR {
     auto sum = hn::Zero(d);
     w.for_rows(row, [&](int64_t z, int64_t y_in) HWY_ATTR {
       const T* from = plane + (z * w.input[1] + y_in) * w.input[2] + column * w.stride - w.padding;
-      for (int64_t k = 0; k < w.taps; ++k) sum = hn::Add(sum, every(d, from + k, w.stride));
+      for (int64_t k = 0; k < w.taps; ++k) sum = hn::Add(sum, steps(from + k));
     });
-    hn::StoreU(hn::Div(sum, hn::Set(d, static_cast<T>(divisor))), d, y + column);
-  }
-  return true;
+    store_up_to(d, hn::Div(sum, hn::Set(d, static_cast<T>(divisor))), y + column, count);
+  });
 }
 
 template <class T>
 void max_rows(const MaxArguments<T>& a) {
   const Windows& w = a.windows;
-  if (!a.indices && w.taps > 0) return max_values(a);
-  const bool indexable = w.volume() <= std::numeric_limits<int32_t>::max();
-  const hn::ScalableTag<T> d;
-  const hn::FixedTag<T, 16 / sizeof(T)> small;
-  for_output_rows(w, a.planes, [&](int64_t plane, int64_t row) {
+  if (!a.indices && w.taps > w.stride) return max_values(a);
+  const bool vectors = w.volume() <= std::numeric_limits<int32_t>::max() && w.lo < w.hi;
+  for_output_rows(w, a.planes, [&](int64_t plane, int64_t first, int64_t last) {
     const T* x = a.x + plane * w.volume();
-    const int64_t at = (plane * w.rows() + row) * w.columns();
+    const int64_t at = plane * w.rows() * w.columns();
     T* y = a.y + at;
     int64_t* indices = a.indices ? a.indices + at : nullptr;
-    if (indices && indexable && (max_vectors(d, w, row, x, y, indices) || max_vectors(small, w, row, x, y, indices))) {
-      max_columns(w, row, x, y, indices, 0, w.lo);
-      max_columns(w, row, x, y, indices, w.hi, w.columns());
-    } else {
-      max_columns(w, row, x, y, indices, 0, w.columns());
-    }
+    if (vectors) (indices ? max_vectors<T, true> : max_vectors<T, false>)(w, first, last, x, y, indices);
+    max_columns(w, first, last, x, y, indices, 0, vectors ? w.lo : w.columns());
+    if (vectors) max_columns(w, first, last, x, y, indices, w.hi, w.columns());
   });
 }
 
@@ -328,12 +372,10 @@ HWY_NOINLINE T sum_of(const T* x, int64_t n) {
 template <class T>
 void avg_rows(const AvgArguments<T>& a) {
   const Windows& w = a.windows;
-  const hn::ScalableTag<T> d;
-  const hn::FixedTag<T, 16 / sizeof(T)> small;
   const bool global = w.rows() == 1 && w.columns() == 1 && w.axis[0][0].end - w.axis[0][0].begin == w.input[0] &&
                       w.axis[1][0].end - w.axis[1][0].begin == w.input[1] &&
                       w.axis[2][0].end - w.axis[2][0].begin == w.input[2];
-  for_output_rows(w, a.planes, [&](int64_t plane, int64_t row) {
+  const auto run = [&](int64_t plane, int64_t row) {
     const T* x = a.x + plane * w.volume();
     T* y = a.y + (plane * w.rows() + row) * w.columns();
     if (global) {
@@ -342,12 +384,16 @@ void avg_rows(const AvgArguments<T>& a) {
     }
     // The same for all whole windows.
     const int64_t divisor = w.hi > w.lo ? a.divisor.of_row(w, row) * a.divisor.of_column(w, w.lo) : 0;
-    if (divisor != 0 && (sum_vectors(d, w, divisor, row, x, y) || sum_vectors(small, w, divisor, row, x, y))) {
+    if (divisor != 0) {
+      sum_vectors(w, divisor, row, x, y);
       sum_columns(w, a.divisor, row, x, y, 0, w.lo);
       sum_columns(w, a.divisor, row, x, y, w.hi, w.columns());
     } else {
       sum_columns(w, a.divisor, row, x, y, 0, w.columns());
     }
+  };
+  for_output_rows(w, a.planes, [&](int64_t plane, int64_t first, int64_t last) {
+    for (int64_t row = first; row < last; ++row) run(plane, row);
   });
 }
 
@@ -394,9 +440,9 @@ void max_pool(const Pooling& p, const T* x, T* y, int64_t* indices) {
     } else if constexpr (std::is_same_v<T, double>) {
       HWY_DYNAMIC_DISPATCH(max_rows_double)({windows, p.planes, x, y, indices});
     } else {
-      for_output_rows(windows, p.planes, [&](int64_t plane, int64_t row) {
-        const int64_t at = (plane * windows.rows() + row) * windows.columns();
-        max_columns(windows, row, x + plane * windows.volume(), y + at, indices ? indices + at : nullptr, 0,
+      for_output_rows(windows, p.planes, [&](int64_t plane, int64_t first, int64_t last) {
+        const int64_t at = plane * windows.rows() * windows.columns();
+        max_columns(windows, first, last, x + plane * windows.volume(), y + at, indices ? indices + at : nullptr, 0,
                     windows.columns());
       });
     }
