@@ -15,11 +15,13 @@
 namespace rush::cpu {
 namespace {
 
-constexpr int64_t kTile = 2048;        // elements in a buffer: as many as lanes take before they are added up
-constexpr int64_t kUnit = 1024;        // accumulators that one task owns, at most
-constexpr int64_t kUnitRuns = 64;      // the same where each takes a run
-constexpr int64_t kShortRun = 32;      // runs up to this are turned
-constexpr int64_t kSplit = 64 * 1024;  // elements that are worth a task of their own
+constexpr int64_t kTile = 2048;      // elements in a buffer: as many as lanes take before they are added up
+constexpr int64_t kUnit = 1024;      // accumulators that one task owns, at most
+constexpr int64_t kWideUnit = 4096;  // the same where rows are read where they lie: long pieces of memory, one by one
+constexpr int64_t kUnitRuns = 64;    // the same where each takes a run
+constexpr int64_t kMerged = 128 * 1024;  // accumulators of one unit's parts, at most
+constexpr int64_t kShortRun = 32;        // runs up to this are turned
+constexpr int64_t kSplit = 64 * 1024;    // elements that are worth a task of their own
 
 struct Axis {
   int64_t size, stride;
@@ -113,7 +115,7 @@ struct Job {
   /// Whether runs lie one after the other, and are short.
   bool has_short_runs() const {
     return kept.size() == 1 && reduced.size() == 1 && reduced[0].stride == 1 && kept[0].stride == n && n <= kShortRun &&
-           (f.type == kFloat32 || f.type == kFloat64 || f.type == kInt64);
+           (f.type == kBFloat16 || f.type == kFloat32 || f.type == kFloat64 || f.type == kInt64);
   }
   /// The same for at most kUnitRuns short runs.
   void take_short_runs(char* acc, int64_t first, int64_t width) const {
@@ -123,7 +125,9 @@ struct Job {
     const auto turn = [&]<class T>(T* to) {
       HWY_NAMESPACE::transpose(reinterpret_cast<const T*>(from), n, width, n, to, kUnitRuns);
     };
-    if (source.want_bytes == 4)
+    if (source.want_bytes == 2)
+      turn(reinterpret_cast<uint16_t*>(turned));
+    else if (source.want_bytes == 4)
       turn(reinterpret_cast<float*>(turned));
     else
       turn(reinterpret_cast<double*>(turned));
@@ -162,6 +166,8 @@ struct Job {
 /// Writes results [first, first + n) of each output.
 void finish(const Fold& f, const FoldOptions& options, const char* acc, int64_t first, int64_t n, Tensor* const* outs,
             int out_count) {
+  for (; n > kUnit; acc += kUnit * f.size, first += kUnit, n -= kUnit)
+    finish(f, options, acc, first, kUnit, outs, out_count);
   alignas(64) char buffers[2][kUnit * 16];
   void* to[2] = {buffers[0], buffers[1]};
   char* targets[2] = {};
@@ -205,11 +211,15 @@ void fold(const Fold& f, const FoldOptions& options, const Tensor& x, const Dims
   // A unit is what one task owns of the results; where units are few, each is split along the reduced dimensions.
   const int64_t cols = job.by_rows ? job.kept.back().size : m;
   const int64_t outer = job.by_rows ? m / cols : 1;
-  const int64_t most = job.by_rows ? kUnit : std::clamp<int64_t>(kSplit / std::max<int64_t>(job.n, 1), 1, kUnitRuns);
+  const bool direct = job.by_rows && job.source.direct(job.kept.back().stride);
+  const int64_t most = direct        ? kWideUnit
+                       : job.by_rows ? kUnit
+                                     : std::clamp<int64_t>(kSplit / std::max<int64_t>(job.n, 1), 1, kUnitRuns);
   const int64_t width = std::min(cols, most), blocks = (cols + width - 1) / width, units = outer * blocks;
   int64_t splits = 1;
   if (units < 32)
-    splits = std::clamp<int64_t>(std::min(job.n * width / kSplit, 64 / std::max<int64_t>(units, 1)), 1, 64);
+    splits =
+        std::clamp<int64_t>(std::min(job.n * width / kSplit, 64 / std::max<int64_t>(units, 1)), 1, kMerged / width);
   const int64_t length = (job.n + splits - 1) / splits;
 
   const bool short_runs = !job.by_rows && splits == 1 && job.has_short_runs();

@@ -1,4 +1,5 @@
-// The folds, compiled for every instruction set: plain loops over lanes that the compiler vectorises.
+// The folds, compiled for every instruction set: lanes that stay in registers.
+#include <algorithm>
 #include <type_traits>
 
 #include "kernels/cpu/fold.h"
@@ -19,64 +20,205 @@ namespace m = formula;
 
 using namespace folds;
 
-constexpr int kLanes = 64, kSteps = 32;
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr int kSteps = 32;    // what a lane of floats takes before it goes to the accumulator
+constexpr int64_t kFew = 24;  // elements that are not worth lanes
+
+// ---- steps on vectors, as the folds' own are on numbers; F() says whose
+
+template <class T, class D, class V>
+HWY_INLINE V step_of(Sum<T>, D, V a, V x) {
+  return hn::Add(a, x);
+}
+template <class T, class D, class V>
+HWY_INLINE V step_of(NanSum<T>, D, V a, V x) {
+  return hn::Add(a, hn::IfThenZeroElse(hn::IsNaN(x), x));
+}
+template <class T, class D, class V>
+HWY_INLINE V step_of(Prod<T>, D, V a, V x) {
+  return hn::Mul(a, x);
+}
+template <class T, class D, class V>
+HWY_INLINE V step_of(Max<T>, D, V a, V x) {
+  if constexpr (is_integer<T>)
+    return hn::Max(a, x);
+  else
+    return hn::IfThenElse(hn::Or(hn::Gt(x, a), hn::IsNaN(x)), x, a);
+}
+template <class T, class D, class V>
+HWY_INLINE V step_of(Min<T>, D, V a, V x) {
+  if constexpr (is_integer<T>)
+    return hn::Min(a, x);
+  else
+    return hn::IfThenElse(hn::Or(hn::Lt(x, a), hn::IsNaN(x)), x, a);
+}
+template <class T, class D, class V>
+HWY_INLINE V step_of(MaxAbs<T>, D d, V a, V x) {
+  return step_of(Max<T>(), d, a, hn::Abs(x));
+}
+template <class T, class D, class V>
+HWY_INLINE V step_of(MinAbs<T>, D d, V a, V x) {
+  return step_of(Min<T>(), d, a, hn::Abs(x));
+}
+template <class T, class D, class V>
+HWY_INLINE V step_of(SumAbs<T>, D, V a, V x) {
+  return hn::Add(a, hn::Abs(x));
+}
+template <class T, class D, class V>
+HWY_INLINE V step_of(SumSquare<T>, D, V a, V x) {
+  return hn::Add(a, hn::Mul(x, x));
+}
+template <class D, class V>
+HWY_INLINE V step_of(Any, D, V a, V x) {
+  return hn::Or(a, x);
+}
+template <class D, class V>
+HWY_INLINE V step_of(All, D, V a, V x) {
+  return hn::And(a, x);
+}
+template <class D, class V>
+HWY_INLINE V step_of(Count, D, V a, V x) {
+  return hn::Add(a, x);
+}
 
 template <class F>
+constexpr bool has_vectors =
+    std::is_arithmetic_v<typename F::Lane>&& requires(hn::Vec<hn::ScalableTag<typename F::Lane>> v) {
+  step_of(F(), hn::ScalableTag<typename F::Lane>(), v, v);
+};
+
+/// Elements as lanes.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> lanes_of(D d, const T* x) {
+  if constexpr (std::is_same_v<T, BFloat16>)
+    return hn::PromoteTo(d, hn::LoadU(hn::Rebind<hwy::bfloat16_t, D>(), reinterpret_cast<const hwy::bfloat16_t*>(x)));
+  else if constexpr (std::is_same_v<T, hn::TFromD<D>>)
+    return hn::LoadU(d, x);
+  else
+    return hn::PromoteTo(d, hn::LoadU(hn::Rebind<T, D>(), x));
+}
+
+/// T is what elements arrive as.
+template <class F, class T = typename F::In>
 struct Simple {
-  using T = typename F::In;
   using Acc = typename F::Acc;
   using Lane = typename F::Lane;
+  using In = typename F::In;
+  static constexpr bool kVectors = has_vectors<F>, kSame = std::is_same_v<Lane, Acc>;
+  static constexpr int kLanes = 256 / sizeof(Lane);
 
   static void start(void* acc, int64_t n) {
     for (int64_t i = 0; i < n; ++i) static_cast<Acc*>(acc)[i] = Acc(F::zero());
+  }
+  /// Each lane takes `steps` elements, and those of the first `rest` lanes one more.
+  static HWY_INLINE void take_lanes(Lane* lanes, const T* x, int64_t steps, int64_t rest, double p) {
+    if constexpr (kVectors) {
+      const hn::ScalableTag<Lane> d;
+      constexpr int N = int(hn::MaxLanes(d)), count = kLanes / N;
+      hn::Vec<decltype(d)> v[count];
+#pragma GCC unroll 16
+      for (int k = 0; k < count; ++k) v[k] = hn::Set(d, F::zero());
+      for (int64_t s = 0; s < steps; ++s, x += kLanes) {
+#pragma GCC unroll 16
+        for (int k = 0; k < count; ++k) v[k] = step_of(F(), d, v[k], lanes_of(d, x + k * N));
+      }
+#pragma GCC unroll 16
+      for (int k = 0; k < count; ++k) hn::Store(v[k], d, lanes + k * N);
+    } else {
+      for (int l = 0; l < kLanes; ++l) lanes[l] = F::zero();
+      for (int64_t s = 0; s < steps; ++s, x += kLanes)
+        for (int l = 0; l < kLanes; ++l) lanes[l] = F::step(lanes[l], In(x[l]), p);
+    }
+    for (int64_t l = 0; l < rest; ++l) lanes[l] = F::step(lanes[l], In(x[l]), p);
   }
   static void run(void* acc, const void* data, int64_t n, int64_t, const FoldOptions& options) {
     const T* x = static_cast<const T*>(data);
     const double p = options.power;
     Acc total = *static_cast<Acc*>(acc);
-    while (n >= kLanes) {
-      Lane lanes[kLanes];
-      const int64_t steps = n / kLanes < kSteps ? n / kLanes : kSteps;
-      for (int l = 0; l < kLanes; ++l) lanes[l] = F::step(F::zero(), x[l], p);
-      for (int64_t s = 1; s < steps; ++s)
-        for (int l = 0; l < kLanes; ++l) lanes[l] = F::step(lanes[l], x[s * kLanes + l], p);
-      int64_t taken = steps * kLanes;
-      if (steps < kSteps) {  // then what is left fits, too
-        for (int64_t l = 0; l < n - taken; ++l) lanes[l] = F::step(lanes[l], x[taken + l], p);
-        taken = n;
-      }
-      Acc wide[kLanes];
-      for (int l = 0; l < kLanes; ++l) wide[l] = Acc(lanes[l]);
-      for (int half = kLanes / 2; half > 0; half /= 2)
-        for (int l = 0; l < half; ++l) wide[l] = F::join(wide[l], wide[l + half]);
-      total = F::join(total, wide[0]);
-      x += taken;
-      n -= taken;
+    if (n < kFew) {
+      for (int64_t i = 0; i < n; ++i) total = F::join(total, Acc(F::step(F::zero(), In(x[i]), p)));
+      *static_cast<Acc*>(acc) = total;
+      return;
     }
-    for (int64_t i = 0; i < n; ++i) total = F::join(total, Acc(F::step(F::zero(), x[i], p)));
-    *static_cast<Acc*>(acc) = total;
+    HWY_ALIGN Acc wide[kLanes];
+    for (bool first = true; n > 0; first = false) {
+      HWY_ALIGN Lane lanes[kLanes];
+      const int64_t whole = n / kLanes, steps = kSame || whole < kSteps ? whole : kSteps;
+      const int64_t rest = kSame || steps < kSteps ? n - steps * kLanes : 0;
+      take_lanes(lanes, x, steps, rest, p);
+      if (first)
+        for (int l = 0; l < kLanes; ++l) wide[l] = Acc(lanes[l]);
+      else
+        for (int l = 0; l < kLanes; ++l) wide[l] = F::join(wide[l], Acc(lanes[l]));
+      x += steps * kLanes + rest;
+      n -= steps * kLanes + rest;
+    }
+    for (int half = kLanes / 2; half > 0; half /= 2)
+      for (int l = 0; l < half; ++l) wide[l] = F::join(wide[l], wide[l + half]);
+    *static_cast<Acc*>(acc) = F::join(total, wide[0]);
+  }
+
+  /// Columns [c, cols) of kRows rows go to accumulators or to lanes, a vector of them at a time and the rest by
+  /// narrower ones.
+  template <int kRows, int64_t kWidth, class A>
+  static HWY_INLINE void take_columns(A* HWY_RESTRICT a, const T* HWY_RESTRICT x, int64_t stride, int64_t c,
+                                      int64_t cols) {
+    constexpr bool same = std::is_same_v<A, Lane>;
+    const hn::CappedTag<Lane, kWidth> d;
+    for (; c + kWidth <= cols; c += kWidth) {
+      auto v = hn::Set(d, F::zero());
+      if constexpr (same) v = hn::LoadU(d, a + c);
+#pragma GCC unroll 16
+      for (int k = 0; k < kRows; ++k) v = step_of(F(), d, v, lanes_of(d, x + k * stride + c));
+      if constexpr (same) {
+        hn::StoreU(v, d, a + c);
+      } else if constexpr (std::is_same_v<Lane, float> && kWidth > 1) {  // whose lanes are added up, all of them
+        const hn::Half<decltype(d)> half;
+        const hn::Rebind<double, decltype(half)> wide;
+        const auto add = [&](double* to, auto part) HWY_ATTR {
+          hn::StoreU(hn::Add(hn::LoadU(wide, to), hn::PromoteTo(wide, part)), wide, to);
+        };
+        add(a + c, hn::LowerHalf(half, v));
+        add(a + c + kWidth / 2, hn::UpperHalf(half, v));
+      } else {
+        HWY_ALIGN Lane lanes[kWidth];
+        hn::Store(v, d, lanes);
+        for (int64_t l = 0; l < kWidth; ++l) a[c + l] = F::join(a[c + l], Acc(lanes[l]));
+      }
+    }
+    if constexpr (kWidth > 1) {
+      if (c < cols) take_columns<kRows, (kWidth + 3) / 4>(a, x, stride, c, cols);
+    }
+  }
+  template <int kRows, class A>
+  static void take_rows(A* a, const T* x, int64_t stride, int64_t rows, int64_t cols, double p) {
+    if constexpr (kVectors) {
+      constexpr int64_t N = hn::MaxLanes(hn::ScalableTag<Lane>());
+      for (; rows >= kRows; rows -= kRows, x += kRows * stride) take_columns<kRows, N>(a, x, stride, 0, cols);
+      for (; rows > 0; --rows, x += stride) take_columns<1, N>(a, x, stride, 0, cols);
+    } else {
+      for (int64_t r = 0; r < rows; ++r, x += stride)
+        for (int64_t c = 0; c < cols; ++c) a[c] = F::join(a[c], Acc(F::step(F::zero(), In(x[c]), p)));
+    }
   }
   static void rows(void* acc, const void* data, int64_t stride, int64_t rows, int64_t cols, int64_t,
                    const FoldOptions& options) {
-    const T* HWY_RESTRICT x = static_cast<const T*>(data);
-    Acc* HWY_RESTRICT a = static_cast<Acc*>(acc);
+    const T* x = static_cast<const T*>(data);
+    Acc* a = static_cast<Acc*>(acc);
     const double p = options.power;
-    int64_t r = 0;
-    for (; r + 8 <= rows; r += 8, x += 8 * stride)
-      for (int64_t c = 0; c < cols; ++c) {
-        const T* q = x + c;
-        if constexpr (std::is_same_v<Lane, Acc>) {
-          Lane l = a[c];
-          for (int k = 0; k < 8; ++k) l = F::step(l, q[k * stride], p);
-          a[c] = l;
-        } else {
-          Lane l = F::step(F::zero(), q[0], p);
-          for (int k = 1; k < 8; ++k) l = F::step(l, q[k * stride], p);
-          a[c] = F::join(a[c], Acc(l));
-        }
-      }
-    for (; r < rows; ++r, x += stride)
-      for (int64_t c = 0; c < cols; ++c) a[c] = F::join(a[c], Acc(F::step(F::zero(), x[c], p)));
+    // Few rows are in the cache as a rule, and long ones are fetched ahead side by side. Short ones are read best as
+    // they lie, in pairs whose lanes wait in L1.
+    constexpr int64_t kLong = 1024;
+    if (cols >= kLong) return take_rows<16>(a, x, stride, rows, cols, p);
+    if (rows <= kSteps || !kVectors) return take_rows<8>(a, x, stride, rows, cols, p);
+    if constexpr (kSame) return take_rows<2>(a, x, stride, rows, cols, p);
+    HWY_ALIGN Lane lanes[kLong];
+    for (int64_t r = 0; r < rows; r += kSteps) {
+      std::fill_n(lanes, cols, F::zero());
+      take_rows<2>(lanes, x + r * stride, stride, std::min<int64_t>(rows - r, kSteps), cols, p);
+      for (int64_t l = 0; l < cols; ++l) a[l] = F::join(a[l], Acc(lanes[l]));
+    }
   }
   static void merge(void* acc, const void* other, int64_t n) {
     Acc* a = static_cast<Acc*>(acc);
@@ -106,6 +248,13 @@ struct Arg {
   static bool better(T a, T b) {  // and so not where both are NaN
     return !is_nan(b) & (F::step(b, a, 0) != b);
   }
+  template <class D, class V>
+  static HWY_INLINE hn::Mask<D> is_best(D, V x, V best) {
+    if constexpr (std::is_floating_point_v<T>)
+      return hn::Or(hn::Eq(x, best), hn::IsNaN(x));
+    else
+      return hn::Eq(x, best);
+  }
   static void take(Acc& a, T value, int64_t index) {
     if (a.index < 0 || better(value, a.value)) a = {index, value};
   }
@@ -121,20 +270,22 @@ struct Arg {
       T best = F::zero();
       Simple<F>::run(&best, x + i, size, 0, options);
       if (a.index >= 0 && !better(best, a.value)) continue;
-      const auto is_best = [&](int64_t k) { return (x[i + k] == best) | is_nan(x[i + k]); };
+      const hn::ScalableTag<T> d;
+      constexpr int64_t N = int64_t(hn::MaxLanes(d));
+      const auto tops = hn::Set(d, best);
       int64_t k = 0;
-      for (bool found = false; k + kLanes <= size; k += kLanes) {  // in which lanes, without a branch for each
-        for (int l = 0; l < kLanes; ++l) found |= is_best(k + l);
-        if (found) break;
-      }
-      while (k + 1 < size && !is_best(k)) ++k;
+      for (; k + 2 * N <= size; k += 2 * N)
+        if (!hn::AllFalse(
+                d, hn::Or(is_best(d, hn::LoadU(d, x + i + k), tops), is_best(d, hn::LoadU(d, x + i + k + N), tops))))
+          break;
+      while (k + 1 < size && !(x[i + k] == best || is_nan(x[i + k]))) ++k;
       a = {at + i + k, best};
     }
   }
   static void rows(void* acc, const void* data, int64_t stride, int64_t rows, int64_t cols, int64_t at,
                    const FoldOptions&) {
     Acc* a = static_cast<Acc*>(acc);
-    constexpr int64_t width = 256;
+    constexpr int64_t width = 4096;
     T value[width];
     int32_t row[width];
     for (int64_t first = 0; first < cols; first += width) {
@@ -263,38 +414,42 @@ struct Moments {
 
 template <class F>
 constexpr const Fold* simple = &Simple<F>::fold;
+template <class F>
+constexpr const Fold* of_half = &Simple<F, BFloat16>::fold;
 using C64 = std::complex<float>;
 using C128 = std::complex<double>;
 
 const Fold* find(FoldKind kind, DType t) {
   struct Row {
-    const Fold *boolean, *integer, *single, *twice, *c64, *c128;
+    const Fold *boolean, *integer, *half, *single, *twice, *c64 = nullptr, *c128 = nullptr;
   };
   static constexpr Row rows[] = {
-      {nullptr, simple<Sum<int64_t>>, simple<Sum<float>>, simple<Sum<double>>, simple<Sum<C64>>, simple<Sum<C128>>},
-      {nullptr, simple<Sum<int64_t>>, simple<NanSum<float>>, simple<NanSum<double>>, simple<NanSum<C64>>,
-       simple<NanSum<C128>>},
-      {nullptr, simple<Prod<int64_t>>, simple<Prod<float>>, simple<Prod<double>>, simple<Prod<C64>>,
+      {nullptr, simple<Sum<int64_t>>, of_half<Sum<float>>, simple<Sum<float>>, simple<Sum<double>>, simple<Sum<C64>>,
+       simple<Sum<C128>>},
+      {nullptr, simple<Sum<int64_t>>, of_half<NanSum<float>>, simple<NanSum<float>>, simple<NanSum<double>>,
+       simple<NanSum<C64>>, simple<NanSum<C128>>},
+      {nullptr, simple<Prod<int64_t>>, nullptr, simple<Prod<float>>, simple<Prod<double>>, simple<Prod<C64>>,
        simple<Prod<C128>>},
-      {nullptr, simple<Max<int64_t>>, simple<Max<float>>, simple<Max<double>>, nullptr, nullptr},
-      {nullptr, simple<Min<int64_t>>, simple<Min<float>>, simple<Min<double>>, nullptr, nullptr},
-      {simple<Any>, nullptr, nullptr, nullptr, nullptr, nullptr},
-      {simple<All>, nullptr, nullptr, nullptr, nullptr, nullptr},
-      {simple<Count>, nullptr, nullptr, nullptr, nullptr, nullptr},
-      {nullptr, nullptr, simple<SumAbs<float>>, simple<SumAbs<double>>, nullptr, nullptr},
-      {nullptr, nullptr, simple<SumSquare<float>>, simple<SumSquare<double>>, nullptr, nullptr},
-      {nullptr, nullptr, simple<SumPower<float>>, simple<SumPower<double>>, nullptr, nullptr},
-      {nullptr, nullptr, simple<MaxAbs<float>>, simple<MaxAbs<double>>, nullptr, nullptr},
-      {nullptr, nullptr, simple<MinAbs<float>>, simple<MinAbs<double>>, nullptr, nullptr},
-      {nullptr, &Arg<Max<int64_t>>::fold, &Arg<Max<float>>::fold, &Arg<Max<double>>::fold, nullptr, nullptr},
-      {nullptr, &Arg<Min<int64_t>>::fold, &Arg<Min<float>>::fold, &Arg<Min<double>>::fold, nullptr, nullptr},
-      {nullptr, nullptr, &Moments<float>::fold, &Moments<double>::fold, nullptr, nullptr},
+      {nullptr, simple<Max<int64_t>>, of_half<Max<float>>, simple<Max<float>>, simple<Max<double>>},
+      {nullptr, simple<Min<int64_t>>, of_half<Min<float>>, simple<Min<float>>, simple<Min<double>>},
+      {simple<Any>, nullptr, nullptr, nullptr, nullptr},
+      {simple<All>, nullptr, nullptr, nullptr, nullptr},
+      {simple<Count>, nullptr, nullptr, nullptr, nullptr},
+      {nullptr, nullptr, of_half<SumAbs<float>>, simple<SumAbs<float>>, simple<SumAbs<double>>},
+      {nullptr, nullptr, nullptr, simple<SumSquare<float>>, simple<SumSquare<double>>},
+      {nullptr, nullptr, nullptr, simple<SumPower<float>>, simple<SumPower<double>>},
+      {nullptr, nullptr, of_half<MaxAbs<float>>, simple<MaxAbs<float>>, simple<MaxAbs<double>>},
+      {nullptr, nullptr, of_half<MinAbs<float>>, simple<MinAbs<float>>, simple<MinAbs<double>>},
+      {nullptr, &Arg<Max<int64_t>>::fold, nullptr, &Arg<Max<float>>::fold, &Arg<Max<double>>::fold},
+      {nullptr, &Arg<Min<int64_t>>::fold, nullptr, &Arg<Min<float>>::fold, &Arg<Min<double>>::fold},
+      {nullptr, nullptr, nullptr, &Moments<float>::fold, &Moments<double>::fold},
   };
   const Row& row = rows[int(kind)];
   if (row.boolean) return row.boolean;
   switch (t) {
-    case kFloat16:
     case kBFloat16:
+      return row.half ? row.half : row.single;
+    case kFloat16:
     case kFloat32:
       return row.single;
     case kFloat64:

@@ -11,7 +11,11 @@ namespace {
 template <size_t N>
 void fold_by(FoldKind kind, DType dtype, Tensor* const (&outs)[N], const Tensor& x, const Dims& dims,
              const FoldOptions& options = {}) {
-  if (x.is_cpu()) return fold(find_fold(kind, dtype), options, x, dims, outs, N);
+  if (x.is_cpu()) {
+    const bool in_float = is_half(dtype) || dtype == kFloat32;  // bfloat16 is widened by the fold, not before it
+    const DType elements = in_float ? (x.dtype() == kBFloat16 ? kBFloat16 : kFloat32) : dtype;
+    return fold(find_fold(kind, elements), options, x, dims, outs, N);
+  }
   cuda::fold(kind, dtype, options, x, dims, outs, N);
 }
 void one(FoldKind kind, DType dtype, Tensor& out, const Tensor& x, const Dims& dims, const FoldOptions& options = {}) {
@@ -19,7 +23,10 @@ void one(FoldKind kind, DType dtype, Tensor& out, const Tensor& x, const Dims& d
 }
 }  // namespace
 
-void sum(Tensor& out, const Tensor& x, const Dims& dims) { one(FoldKind::sum, out.dtype(), out, x, dims); }
+void sum(Tensor& out, const Tensor& x, const Dims& dims) {
+  if (x.dtype() == kBool && out.dtype() == kInt64) return one(FoldKind::count, kBool, out, x, dims);
+  one(FoldKind::sum, out.dtype(), out, x, dims);
+}
 void nansum(Tensor& out, const Tensor& x, const Dims& dims) { one(FoldKind::nansum, out.dtype(), out, x, dims); }
 void mean(Tensor& out, const Tensor& x, const Dims& dims) {
   FoldOptions options;
