@@ -64,14 +64,14 @@ HWY_INLINE hn::TFromD<D> fold_halves(D d, V v) {
   }
 }
 
-/// lane_sum of f(d, i), which gives elements i and following as a vector of the type d: the same additions in the same
-/// order, for the loops where the compiler's vectors go through memory.
+/// lane_sum of f(d, i), which gives elements i and following as a vector of the type d, for the loops where the
+/// compiler's vectors go through memory. What is left over at the end goes by narrower vectors.
 template <class T, class F>
 HWY_INLINE double vector_sum(int64_t n, const F& f) {
   const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, 4> few;
   const hn::CappedTag<T, 1> single;
-  constexpr int64_t N = int64_t(hn::MaxLanes(d)), count = kSumLanes / N;
-  HWY_ALIGN T lanes[HWY_LANES(T)];
+  constexpr int64_t N = int64_t(hn::MaxLanes(d)), M = int64_t(hn::MaxLanes(few)), count = kSumLanes / N;
   double total = 0;
   int64_t i = 0;
   while (n - i >= kSumLanes) {
@@ -91,10 +91,8 @@ HWY_INLINE double vector_sum(int64_t n, const F& f) {
     }
     total += double(fold_halves(d, sums[0]));
   }
-  for (; i + N <= n; i += N) {
-    hn::Store(f(d, i), d, lanes);
-    for (int64_t l = 0; l < N; ++l) total += double(lanes[l]);
-  }
+  for (; i + N <= n; i += N) total += double(fold_halves(d, f(d, i)));
+  for (; i + M <= n; i += M) total += double(fold_halves(few, f(few, i)));
   for (; i < n; ++i) total += double(hn::GetLane(f(single, i)));
   return total;
 }

@@ -1,5 +1,5 @@
 // Each task owns whole rows along the dimension: three passes over a row that stays in cache. Where the dimension is
-// not the inner one, columns are worked on side by side.
+// not the inner one, columns are worked on side by side. Short rows are turned into columns in L1.
 #include "kernels/cpu/softmax.h"
 
 #include "kernels/cuda/kernels.h"
@@ -13,6 +13,7 @@
 //
 #include "kernels/cpu/exp-inl.h"
 #include "kernels/cpu/lanes-inl.h"
+#include "kernels/cpu/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace rush::cpu {
@@ -20,6 +21,7 @@ namespace HWY_NAMESPACE {
 namespace {
 namespace m = formula;
 constexpr int64_t kColumns = 128;
+constexpr int64_t kShort = 32, kTurned = 64;  // rows up to this length are turned, so many at a time
 
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V exp_of(D d, V x) {
@@ -111,6 +113,23 @@ void backward_columns(T* out, const T* g, const T* y, int64_t n, int64_t stride,
   }
 }
 
+/// `rows` rows of n <= kShort elements; y is null forward.
+template <class T, bool kLog>
+void short_rows(T* out, const T* x, const T* y, int64_t n, int64_t rows) {
+  HWY_ALIGN T turned[3][kShort * kTurned];
+  for (int64_t r = 0; r < rows; r += kTurned) {
+    const int64_t count = std::min(kTurned, rows - r);
+    transpose(x + r * n, n, count, n, turned[1], kTurned);
+    if (y) {
+      transpose(y + r * n, n, count, n, turned[2], kTurned);
+      backward_columns<T, kLog>(turned[0], turned[1], turned[2], n, kTurned, count);
+    } else {
+      forward_columns<T, kLog>(turned[0], turned[1], n, kTurned, count);
+    }
+    transpose(turned[0], kTurned, n, count, out + r * n, n);
+  }
+}
+
 /// All of outer x n x inner; y is null forward.
 template <class T, bool kLog>
 void run(void* out, const void* in, const void* result, int64_t outer, int64_t n, int64_t inner) {
@@ -118,6 +137,10 @@ void run(void* out, const void* in, const void* result, int64_t outer, int64_t n
   const T *x = static_cast<const T*>(in), *y = static_cast<const T*>(result);
   const int64_t blocks = (inner + kColumns - 1) / kColumns;
   const int64_t grain = std::max<int64_t>(8192 / (n * std::min(inner, kColumns)), 1);
+  if (inner == 1 && n <= kShort && outer >= 8)
+    return parallel_for(0, outer, grain, [&](int64_t lo, int64_t hi) {
+      short_rows<T, kLog>(to + lo * n, x + lo * n, y ? y + lo * n : nullptr, n, hi - lo);
+    });
   parallel_for(0, outer * blocks, grain, [&](int64_t lo, int64_t hi) {
     for (int64_t u = lo; u < hi; ++u) {
       const int64_t col = u % blocks * kColumns, at = u / blocks * n * inner + col;
