@@ -76,6 +76,22 @@ for n, size, kernel in ((1, (7,), (3,)), (2, (5, 4), (3, 2)), (3, (4, 3, 5), (2,
         suffix="groups",
         **SMALL,
     )
+    Case(
+        f"conv_transpose{n}d",
+        ref=conv_transpose,
+        inputs=[((2, 8, *size), (8, 2, *kernel), (2,)), ((1, 8, *size), (8, 1, *kernel))],
+        kwargs=[{"stride": 2, "padding": 1, "output_padding": 1}, {"padding": 1, "dilation": 2}],
+        suffix="to few channels",
+        **SMALL,
+    )
+    Case(
+        f"conv_transpose{n}d",
+        ref=conv_transpose,
+        inputs=[((1, 8, *size), (8, 1, *kernel), (2,))],
+        kwargs=[{"groups": 2, "stride": 2}],
+        suffix="to few channels by groups",
+        **SMALL,
+    )
 Case(
     "conv_tbc",
     ref=lambda x, w, b, pad=0: conv(x.transpose(1, 2, 0), w.transpose(2, 1, 0), b, padding=pad).transpose(2, 0, 1),

@@ -90,6 +90,7 @@ WORK = {
     "conv2d, dilated": network(lambda: nn.Conv2d(16, 16, 3, dilation=2, groups=2), 4, 16, 60, 60),
     "conv3d": network(lambda: nn.Conv3d(8, 8, 3), 2, 8, 20, 20, 20),
     "conv_transpose2d": network(lambda: nn.ConvTranspose2d(32, 16, 4, 2, 1), 8, 32, 16, 16),
+    "conv_transpose2d, to few channels": network(lambda: nn.ConvTranspose2d(32, 3, 4, 2, 1), 3, 32, 32, 32),
     "batch_norm": network(lambda: nn.BatchNorm2d(64), 16, 64, 28, 28),
     "group_norm": network(lambda: nn.GroupNorm(8, 64), 16, 64, 28, 28),
     "lstm": network(lambda: nn.LSTM(64, 96, 2, batch_first=True), 16, 20, 64),

@@ -129,7 +129,7 @@ HWY_NOINLINE void pixel_kernel(const PixelTile& t) {
 
 // ---- for the weight -------------------------------------------------------------------------------------------------
 
-// c[i * c_row] = the sum over images and pairs of a[pair.a + i] * b[pair.b].
+// c[i * c_row] (+)= the sum over images and pairs of a[pair.a + i] * b[pair.b].
 struct PairTile {
   int64_t rows, images, count;
   const float *a, *b;
@@ -137,6 +137,7 @@ struct PairTile {
   const Pair* pairs;
   float* c;
   int64_t c_row;
+  bool add;
 };
 
 template <int R, int V>
@@ -146,7 +147,7 @@ HWY_NOINLINE void pair_kernel(const PairTile& t) {
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i) {
 #pragma GCC unroll 2
-    for (int v = 0; v < V; ++v) sum[i][v] = hn::Zero(d);
+    for (int v = 0; v < V; ++v) sum[i][v] = t.add && i < t.rows ? hn::LoadU(d, t.c + i * t.c_row + v * N) : hn::Zero(d);
   }
   for (int64_t n = 0; n < t.images; ++n)
     for (int64_t p = 0; p < t.count; ++p) {
@@ -301,21 +302,29 @@ void weight_gradient(const WeightGradient& g) {
 
   const int64_t R = panel_rows(c.in_channels), rows = ceil_div(c.in_channels, R), panels = ceil_div(c.out_channels, P);
   const int64_t group = R * std::clamp<int64_t>(rows * panels / (2 * num_threads()), 1, 5);
-  const int64_t groups = ceil_div(c.in_channels, group);
-  parallel_for(0, groups * panels, 1, [&](int64_t lo, int64_t hi) {
+  const int64_t groups = ceil_div(c.in_channels, group), blocks = groups * panels;
+  const int64_t parts = std::clamp<int64_t>(ceil_div(int64_t{4} * num_threads(), blocks), 1, taps);  // of the taps
+  // As many images as L2 holds meet all sums of a task before the next do.
+  const int64_t wave = std::max<int64_t>(1, (1 << 17) / (source * x_row + pixels * grad_row));
+  parallel_for(0, blocks * parts, 1, [&](int64_t lo, int64_t hi) {
     for (int64_t task = lo; task < hi; ++task) {
-      const int64_t c0 = task / panels * group, channels = std::min(group, c.in_channels - c0);
-      const int64_t k0 = task % panels * P, outs = std::min(P, c.out_channels - k0), width = outs > N ? P : N;
-      float* const sums = scratch<float>(Scratch::c, group * taps * width);
-      for (int64_t t = 0; t < taps; ++t) {
-        const auto& list = pairs[static_cast<size_t>(t)];
-        for (int64_t i = 0; i < channels; i += R)
-          run_pairs({std::min(R, channels - i), c.batch, static_cast<int64_t>(list.size()), x + c0 + i, grads + k0,
-                     source * x_row, pixels * grad_row, list.data(), sums + (i * taps + t) * width, taps * width},
-                    width);
-      }
-      transpose(sums, width, channels * taps, outs, g.grad_weight + (k0 * c.in_channels + c0) * taps,
-                c.in_channels * taps);
+      const int64_t block = task / parts, c0 = block / panels * group, channels = std::min(group, c.in_channels - c0);
+      const int64_t k0 = block % panels * P, outs = std::min(P, c.out_channels - k0), width = outs > N ? P : N;
+      const int64_t t0 = taps * (task % parts) / parts, count = taps * (task % parts + 1) / parts - t0;
+      float* const sums = scratch<float>(Scratch::c, group * count * width);  // (input channel, tap, output channel)
+      for (int64_t n = 0; n < c.batch; n += wave)
+        for (int64_t t = 0; t < count; ++t) {
+          const auto& list = pairs[static_cast<size_t>(t0 + t)];
+          for (int64_t i = 0; i < channels; i += R)
+            run_pairs({std::min(R, channels - i), std::min(wave, c.batch - n), static_cast<int64_t>(list.size()),
+                       x + n * source * x_row + c0 + i, grads + n * pixels * grad_row + k0, source * x_row,
+                       pixels * grad_row, list.data(), sums + (i * count + t) * width, count * width, n > 0},
+                      width);
+        }
+      float* const to = g.grad_weight + (k0 * c.in_channels + c0) * taps + t0;
+      const int64_t lines = count == taps ? channels : 1;  // of the result that are neighbours
+      for (int64_t i = 0; i < channels; i += lines)
+        transpose(sums + i * count * width, width, lines * count, outs, to + i * taps, c.in_channels * taps);
     }
   });
 }
