@@ -32,9 +32,16 @@ def test_asking_for_devices_starts_none():
     assert status == 0, text
 
 
+def test_simulated_capacity():
+    status, text = run("assert torch.cuda.get_device_properties(1).total_memory == 96 << 20 == torch.cuda.mem_get_info(1)[1]",
+                       RUSHLIGHT_SIM_GPUS="2", RUSHLIGHT_SIM_GPU_MEMORY="96M")  # fmt: skip
+    assert status == 0, text
+
+
 def test_properties():
     properties = torch.cuda.get_device_properties(1)
-    assert properties.total_memory == 256 << 20 and properties.name == torch.cuda.get_device_name("cuda:1")
+    assert properties.total_memory == torch.cuda.mem_get_info(1)[1]
+    assert properties.name == torch.cuda.get_device_name("cuda:1")
     assert torch.cuda.get_device_capability() == (properties.major, properties.minor)
     assert torch.cuda.can_device_access_peer(0, 1) and not torch.cuda.can_device_access_peer(1, 1)
     assert "multi_processor_count" in repr(properties)

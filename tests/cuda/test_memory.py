@@ -92,29 +92,38 @@ def test_devices_count_apart():
     x = space(5 * MB, "cuda:1")
     assert torch.cuda.memory_allocated() == 0 and torch.cuda.memory_allocated(1) == x.numel()
     free, total = torch.cuda.mem_get_info("cuda:1")
-    assert total == 256 * MB and free == total - torch.cuda.memory_reserved(x.device)
+    assert total == torch.cuda.get_device_properties(1).total_memory
+    assert free == total - torch.cuda.memory_reserved(x.device)
+
+
+def readable(bytes):
+    return f"{bytes / MB:.2f} MiB" if bytes < 1024 * MB else f"{bytes / MB / 1024:.2f} GiB"
 
 
 def test_out_of_memory():
-    held = [space(50 * MB) for _ in range(4)]
+    free, total = torch.cuda.mem_get_info()
+    share = free // (50 * MB) * 2 * MB  # a 25th, in the allocator's steps
+    held = [space(5 * share) for _ in range(4)]
     pattern = (
-        r"CUDA out of memory. Tried to allocate 80.00 MiB. GPU 0 has a total capacity of 256.00 MiB of which 56.00 MiB is "
-        r"free. .*Of the allocated memory 200.00 MiB is allocated by tensors, and 0 bytes .*largest tensors: 50.00 MiB"
+        rf"CUDA out of memory. Tried to allocate {readable(8 * share)}. GPU 0 has a total capacity of {readable(total)} of "
+        rf"which {readable(free - 20 * share)} is free. .*Of the allocated memory {readable(20 * share)} is allocated by "
+        rf"tensors, and 0 bytes .*largest tensors: {readable(5 * share)}"
     )
     with pytest.raises(torch.OutOfMemoryError, match=pattern):
-        space(80 * MB)
+        space(8 * share)
     assert torch.cuda.memory_stats()["num_ooms"] == 1 and issubclass(torch.cuda.OutOfMemoryError, RuntimeError)
     del held[2:]
-    assert torch.cuda.memory_reserved() == 200 * MB
-    big = space(80 * MB)  # what was cached is given back for it
-    assert torch.cuda.memory_reserved() == 180 * MB and torch.cuda.memory_stats()["num_alloc_retries"] >= 1
-    assert big.numel() == 80 * MB
+    assert torch.cuda.memory_reserved() == 20 * share
+    big = space(8 * share)  # what was cached is given back for it
+    assert torch.cuda.memory_reserved() == 18 * share and torch.cuda.memory_stats()["num_alloc_retries"] >= 1
+    assert big.numel() == 8 * share
 
 
 def test_fraction():
-    torch.cuda.set_per_process_memory_fraction(0.25)
+    fraction = 64 * MB / torch.cuda.mem_get_info()[1]
+    torch.cuda.set_per_process_memory_fraction(fraction)
     try:
-        assert torch.cuda.get_per_process_memory_fraction() == 0.25
+        assert torch.cuda.get_per_process_memory_fraction() == fraction
         with pytest.raises(torch.OutOfMemoryError, match="64.00 MiB allowed"):
             space(65 * MB)
         space(60 * MB)
