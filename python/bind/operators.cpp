@@ -18,6 +18,7 @@ struct Operator {
   vectorcallfunc vectorcall;
   Overloads overloads;
   bool in_place;
+  bool method;  // takes no out
   bool dunder;  // `__add__`: what can't be converted is left to the other operand
   PyObject* name;
 };
@@ -360,6 +361,13 @@ struct Call {
   PyObject* out = nullptr;  // the out= keyword
 };
 
+/// PyTorch's operators that make a tensor of numbers alone: `add(1, 2)`.
+bool takes_numbers_alone(std::string_view name) {
+  constexpr std::string_view names[] = {"add",      "sub",    "mul",         "div",         "subtract",
+                                        "multiply", "divide", "true_divide", "floor_divide"};
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
 /// Converts the call's arguments to one overload's values. If they don't fit, `reason` says why.
 bool parse(const OpInfo& op, const Call& call, Scratch& scratch, Value* values, std::string* reason) {
   const Schema& s = *op.schema;
@@ -429,7 +437,7 @@ bool parse(const OpInfo& op, const Call& call, Scratch& scratch, Value* values, 
       given |= 1u << i;
     }
   }
-  if (!scratch.tensors.empty()) {  // a number stands for a tensor only where it meets one
+  if (!scratch.tensors.empty() && !takes_numbers_alone(op.name())) {  // elsewhere a number must meet a tensor
     bool met = false;
     for (size_t i = 0; i < s.count; ++i)
       met |= (given >> i & 1) && values[i].tag == Value::Tag::Tensor && !values[i].tensor().impl()->wrapped_number;
@@ -622,7 +630,7 @@ PyObject* run(const Operator& callable, const OpInfo& op, const Value* values, c
 [[gnu::always_inline]] inline PyObject* call_parsed(const Operator& callable, Call& call) {
   if (call.kwnames) {
     const Py_ssize_t n = PyTuple_GET_SIZE(call.kwnames);
-    for (Py_ssize_t k = 0; k < n && !callable.in_place; ++k)
+    for (Py_ssize_t k = 0; k < n && !callable.in_place && !callable.method; ++k)
       if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(call.kwnames, k), "out") == 0 &&
           callable.overloads[0]->schema->find("out") < 0)
         call.out = call.args[call.count + size_t(k)];
@@ -746,12 +754,13 @@ PyType_Spec operator_spec{"rushlight._C.Operator", sizeof(Operator), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
                           operator_slots};
 
-PyObject* make_operator(Overloads overloads, const std::string& name, bool in_place) {
+PyObject* make_operator(Overloads overloads, const std::string& name, bool in_place, bool method) {
   auto* o = PyObject_New(Operator, operator_type);
   if (!o) throw PythonError();
   o->vectorcall = vectorcall;
   new (&o->overloads) Overloads(overloads);
   o->in_place = in_place;
+  o->method = method;
   o->dunder = name.starts_with("__");
   o->name = PyUnicode_InternFromString(name.c_str());
   return reinterpret_cast<PyObject*>(o);
@@ -844,13 +853,14 @@ void add_operators(PyObject* module) {
     for (j = i + 1; j < list.size() && list[j]->name() == list[i]->name();) ++j;
     const Overloads overloads = list.subspan(i, j - i);
     const auto add = [&](const std::string& full, bool in_place) {
-      const Object callable(make_operator(overloads, full, in_place));
+      const Object callable(make_operator(overloads, full, in_place, false));
       callables()[full] = reinterpret_cast<Operator*>(callable.get());
       if (!is_method_only(full)) need(PyModule_AddObjectRef(module, full.c_str(), callable.get()));
       // Methods that tensor_type.cpp wrote by hand stay.
       if (overloads[0]->schema->is_method() && full[0] != '_' &&
           !PyDict_GetItemString(tensor_type->tp_dict, full.c_str()))
-        need(PyDict_SetItemString(tensor_type->tp_dict, full.c_str(), callable.get()));
+        need(PyDict_SetItemString(tensor_type->tp_dict, full.c_str(),
+                                  Object(make_operator(overloads, full, in_place, true)).get()));
     };
     add(name, false);
     bool in_place = false;
@@ -861,7 +871,7 @@ void add_operators(PyObject* module) {
   // As attributes, these take keywords (alpha) besides; the type's slots stay as they are.
   for (const auto& [dunder, op] :
        {std::pair("__add__", "add"), {"__sub__", "sub"}, {"__iadd__", "add"}, {"__isub__", "sub"}}) {
-    const Object callable(make_operator(find_ops(op), dunder, dunder[2] == 'i'));
+    const Object callable(make_operator(find_ops(op), dunder, dunder[2] == 'i', true));
     need(PyDict_SetItemString(tensor_type->tp_dict, dunder, callable.get()));
   }
   PyType_Modified(tensor_type);

@@ -314,6 +314,8 @@ def einsum(*args):
         )
     if isinstance(args[0], str):
         equation, operands = args[0], args[1:]
+    elif not isinstance(args[0], Tensor) or not all(isinstance(x, (list, tuple)) for x in args[1::2]):
+        raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {type(args[0]).__name__}")
     else:
         operands = args[: len(args) // 2 * 2 : 2]
         parts = [_subscripts(part) for part in args[1::2]]

@@ -66,6 +66,7 @@ template <class C>
 struct Corner {
   int64_t index[4];
   C weight[4], slope[4];
+  C start;  // what the sum over the elements starts with: NaN where the place is NaN or infinite
   int count;
 };
 
@@ -78,6 +79,7 @@ RUSH_FN Corner<C> corner(C g, int64_t size, const GridSampling& how) {
   const auto inside = [size](C at) { return at > -1 && at < C(size) ? int64_t(at) : int64_t(-1); };
   if (how.mode == Interpolation::bicubic) {
     const C first = formula::floor(p.at), fraction = p.at - first;
+    c.start = fraction - fraction;
     c.count = 4;
     for (int t = 0; t < 4; ++t) {
       c.index[t] = inside(padded<C>({first + C(t - 1), C(0)}, size, how).at);
@@ -94,6 +96,7 @@ RUSH_FN Corner<C> corner(C g, int64_t size, const GridSampling& how) {
     return c;
   }
   const C first = formula::floor(p.at), fraction = p.at - first;
+  c.start = fraction - fraction;
   c.count = 2;
   c.index[0] = inside(first);
   c.index[1] = inside(first + 1);

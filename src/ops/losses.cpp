@@ -469,8 +469,9 @@ Shape: inputs (N, D) with target (N), or (D) with a 0-dim target.)",
           constexpr double eps = 1e-12;
           const Tensor sizes = (sum(a * a, Ints(dim)) + eps) * (sum(b * b, Ints(dim)) + eps);
           const Tensor cosine = sum(a * b, Ints(dim)) / sqrt(sizes);
-          return reduced(where_equal(target, 1, 1 - cosine) + where_equal(target, -1, clamp_min(cosine - margin, 0.0)),
-                         reduction);
+          // -1 is a whole number here: unsigned targets meet it as their largest value.
+          const Tensor apart = where(eq(target, Scalar(-1)), clamp_min(cosine - margin, 0.0), Tensor(0.0));
+          return reduced(where_equal(target, 1, 1 - cosine) + apart, reduction);
         },
     .autocast = Autocast::fp32,
 }};

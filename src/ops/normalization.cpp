@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "kernels/cpu/pointwise.h"
 #include "kernels/cpu/reductions.h"
 #include "kernels/cuda/normalization.cuh"
 #include "kernels/cuda/tensors.h"
@@ -165,6 +166,10 @@ void check_batch_norm(const Tensor& x, const Tensor& w, const Tensor& b, const T
 void batch_norm_kernel(Tensor& out, Tensor& mean, Tensor& rstd, const Tensor& x, const Tensor& w, const Tensor& b,
                        const Tensor& running_mean, const Tensor& running_var, bool training, double momentum,
                        double eps) {
+  if (training && x.numel() == 0) {  // no statistics: the running ones stay, and the gradients are sums of nothing
+    cpu::fill(mean, Scalar(0));
+    return cpu::fill(rstd, Scalar(0));
+  }
   const DType t = statistics_dtype(x);
   Layout l = layout_of(x);
   if (x.dtype() != t) l.last = l.size == 1, l.direct = false;
@@ -417,8 +422,13 @@ OP_DEFINE(group_norm_of){{
         [](const Tensors& g, const Tensors& results, const Tensor& x, int64_t groups, const Tensor& w, const Tensor&,
            double eps) {
           if (!g[0].defined()) return Grads{};
-          if (x.numel() == 0) return Grads{zeros_like(x), Tensor(), Tensor()};
           const int64_t batch = x.sizes()[0], channels = x.sizes()[1];
+          if (x.numel() == 0) {
+            const auto none = [&](size_t i) {
+              return needs_grad(i) ? zeros({channels}, statistics_dtype(x), {}, x.device()) : Tensor();
+            };
+            return Grads{zeros_like(x), none(1), none(2)};
+          }
           // Rows of a group: what is in one is normalized together; the weight is per channel.
           const Dims split{batch, groups, channels / groups, x.numel() / (batch * channels)};
           const int64_t n = split[2] * split[3];

@@ -690,7 +690,7 @@ OP_DEFINE(norm){
         .doc = R"(``p`` "fro" is the norm of order 2 over the named dimensions, "nuc" the sum of singular values.)",
         .composite =
             [](const Tensor& x, std::string_view p, OptInts dim, bool keepdim, OptDType dtype) {
-              check<ValueError>(p == "fro" || p == "nuc", "expected p to be a number, 'fro' or 'nuc', got '", p, "'");
+              check(p == "fro" || p == "nuc", "linalg.matrix_norm: Order ", p, " not supported.");
               if (p == "fro") return linalg_vector_norm(x, 2, dim, keepdim, dtype);
               return linalg_norm(x, p, dim, keepdim, dtype);
             },
@@ -922,13 +922,14 @@ With ``weights`` of the same size their sums, in float32 for float32 and else in
     .composite =
         [](const Tensor& x, const Tensor& weights, int64_t minlength) {
           check(minlength >= 0, "minlength should be >= 0");
-          check(x.dim() == 1 && is_integral(x.dtype()) && x.dtype() != kBool,
-                "bincount only supports 1-d non-negative integral inputs.");
-          check(x.numel() == 0 || amin(x).item<int64_t>() >= 0,
-                "bincount only supports 1-d non-negative integral inputs.");
+          check(x.dim() == 1, "bincount only supports 1-d non-negative integral inputs.");
+          check<NotImplementedError>(is_integral(x.dtype()) && x.dtype() != kBool,
+                                     "\"bincount_cpu\" not implemented for '", scalar_name(x.dtype()), "'");
+          if (x.numel() == 0) return zeros({minlength}, kInt64, std::nullopt, x.device());
+          check(amin(x).item<int64_t>() >= 0, "bincount only supports 1-d non-negative integral inputs.");
           check(!weights.defined() || (weights.dim() == 1 && weights.numel() == x.numel()),
                 "weights should be 1-d and have the same length as input");
-          const int64_t top = x.numel() ? amax(x).item<int64_t>() : -1;
+          const int64_t top = amax(x).item<int64_t>();
           check(top < kMostElements, "bincount: no tensor has a place for the count of ", top);
           const int64_t n = std::max(top + 1, minlength);
           const Tensor in = contiguous(cast(x, kInt64));

@@ -116,7 +116,17 @@ ERRORS = [
     (lambda: ones(4).narrow(0, torch.tensor([1]), 3), RuntimeError, ["narrow", "0-dim integral Tensor"]),
     (lambda: torch.narrow_copy(ones(2, 3), 2, 0, 1), RuntimeError, ["narrow_copy", "2"]),
     (lambda: torch.nn.functional.group_norm(ones(1, 2, 0), 1), RuntimeError, ["group_norm", "HxW"]),
+    # calls
+    (lambda: ones(3).add(1, out=ones(3)), TypeError, ["add", "unexpected keyword argument 'out'"]),
+    (lambda: ones(3).max(0, out=(ones(3), ones(3))), TypeError, ["max", "invalid combination|'out'"]),
+    (lambda: torch.pow(1, 2), TypeError, ["pow"]),
+    (lambda: torch.maximum(1, 2), TypeError, ["maximum", "must be Tensor"]),
+    (lambda: torch.einsum(5, ones(2)), TypeError, ["einsum", "'equation'", "must be str, not int"]),
+    (lambda: torch.einsum("ij", "a"), TypeError, ["einsum"]),
+    (lambda: torch.norm(ones(2, 3), "abc"), RuntimeError, ["norm", "Order abc not supported"]),
     # dtypes
+    (lambda: torch.bincount(ones(3)), NotImplementedError, ["bincount", "Float"]),
+    (lambda: torch.bincount(torch.tensor([True])), NotImplementedError, ["bincount", "Bool"]),
     (lambda: torch.nn.functional.multi_margin_loss(ones(2, 3), ones(2)), RuntimeError, ["expected scalar type Long but found Float"]),
     (lambda: torch.signal.windows.hann(3, dtype=torch.bfloat16), ValueError, ["expects float32 or float64 dtypes"]),
     (lambda: torch.multinomial(ones(3), 2, out=ones(2)), RuntimeError, ["multinomial", "result type Long can't be cast"]),

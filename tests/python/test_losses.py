@@ -135,3 +135,24 @@ def test_ctc_impossible():
     assert loss.item() == 0
     loss.backward()
     assert logs.grad.abs().sum().item() == 0
+
+
+@pytest.mark.parametrize("zero_infinity", [False, True])
+def test_ctc_of_a_target_longer_than_the_input(zero_infinity):
+    scores = torch.zeros(3, 2, 4).log_softmax(2).requires_grad_()
+    targets = torch.tensor([[1, 2, 3, 1], [1, 2, 2, 0]])
+    loss = F.ctc_loss(scores, targets, (3, 3), (4, 2), reduction="none", zero_infinity=zero_infinity)
+    # The second row's alignments in three steps: 1 2 with one of five places for a blank or a repetition.
+    assert loss[0].item() == (0.0 if zero_infinity else math.inf)
+    assert loss[1].item() == pytest.approx(3 * math.log(4) - math.log(5), rel=1e-6)
+    loss.sum().backward()
+    first, second = scores.grad.unbind(1)
+    assert first.eq(0).all() if zero_infinity else first.isnan().all()
+    assert second.isfinite().all()
+
+
+def test_cosine_embedding_loss_of_unsigned_targets():
+    a, b = torch.tensor([[1.0, 0.0], [1.0, 1.0]]), torch.tensor([[0.0, 1.0], [1.0, 1.0]])
+    target = torch.tensor([1, -1]).to(torch.uint8)
+    loss = F.cosine_embedding_loss(a, b, target, margin=0.25, reduction="none")
+    torch.testing.assert_close(loss, torch.tensor([1.0, 0.75]))

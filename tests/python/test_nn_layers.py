@@ -280,3 +280,35 @@ def test_maxima_are_the_same_without_positions(options):
     x[1, 2, 3] = -math.inf
     want, _ = F.max_pool2d(x, *options, return_indices=True)
     torch.testing.assert_close(F.max_pool2d(x, *options), want, rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (0, 3, 2), (2, 3, 0)])
+def test_batch_norm_of_nothing(shape):
+    """No batch, no statistics: the running ones stay and the parameters' gradients are zero."""
+    layer = nn.BatchNorm1d(3)
+    x = torch.zeros(shape, requires_grad=True)
+    y = layer(x)
+    y.sum().backward()
+    assert y.shape == x.grad.shape == x.shape and layer.num_batches_tracked == 1
+    assert layer.running_mean.tolist() == [0, 0, 0] and layer.running_var.tolist() == [1, 1, 1]
+    assert layer.weight.grad.tolist() == layer.bias.grad.tolist() == [0, 0, 0]
+
+
+def test_group_norm_of_nothing_has_gradients():
+    layer = nn.GroupNorm(1, 3)
+    layer(torch.zeros(0, 3, 2)).sum().backward()
+    assert layer.weight.grad.tolist() == layer.bias.grad.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize(
+    "mode, padding, lost",
+    [("bilinear", "zeros", True), ("bilinear", "border", False), ("nearest", "zeros", False), ("bicubic", "zeros", True),
+     ("bicubic", "border", True), ("bicubic", "reflection", True)],
+)  # fmt: skip
+def test_grid_sample_at_no_place(mode, padding, lost, value):
+    image = torch.ones(1, 2, 4, 4)
+    grid = torch.tensor([[[[value, 0.3], [0.2, value], [0.1, 0.1]]]])
+    result = F.grid_sample(image, grid, mode, padding, False)
+    assert result[0, :, 0, :2].isnan().tolist() == [[lost] * 2] * 2
+    torch.testing.assert_close(result[0, :, 0, 2], torch.ones(2))

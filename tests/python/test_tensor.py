@@ -5,6 +5,7 @@ import gc
 import itertools
 import os
 import pickle
+import re
 import sys
 import threading
 import traceback
@@ -607,3 +608,24 @@ def test_polygamma_methods():
 
 def test_get_device_of_the_cpu():
     assert torch.get_device(torch.ones(1)) == -1
+
+
+UNARY = [name for name, method in torch.Tensor.__dict__.items() if isinstance(method, torch._C.Operator)
+         and any(re.search(r"\(Tensor \w+\) -> Tensor$", schema) for schema in method.schemas)]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_methods_take_no_out(name):
+    with pytest.raises(TypeError, match="out"):
+        getattr(torch.ones(2, 2), name)(out=torch.ones(2, 2))
+
+
+@pytest.mark.parametrize(
+    "call, expected",
+    [(lambda: torch.add(1, 2), 3), (lambda: torch.add(1, 2, alpha=2), 5), (lambda: torch.sub(1.5, 2), -0.5),
+     (lambda: torch.mul(True, 2), 2), (lambda: torch.div(1, 2), 0.5), (lambda: torch.add(1j, 2), 2 + 1j),
+     (lambda: torch.div(7, 2, rounding_mode="floor"), 3), (lambda: torch.floor_divide(1.5, 2), 0.0)],
+)  # fmt: skip
+def test_arithmetic_of_numbers_alone(call, expected):
+    result = call()
+    assert result.shape == () and result.dtype == torch.tensor(expected).dtype and result.item() == expected

@@ -208,7 +208,8 @@ void grid_sample(Tensor& out, const Tensor& x, const Tensor& grid, const GridSam
     const int64_t count = product(Ints(out.sizes()).slice(2, size_t(out.dim()) - 2));
     each_place<C>(in, places, how, [&](int64_t n, int64_t p, const auto& c, const auto& size) {
       C* to = result.data<C>() + n * channels * count + p;
-      for (int64_t ch = 0; ch < channels; ++ch) to[ch * count] = 0;
+      const C start = c[0].start + c[1].start + c[2].start;
+      for (int64_t ch = 0; ch < channels; ++ch) to[ch * count] = start;
       each_tap<C>(c, size, [&](int64_t at, C weight, const C*) {
         const C* from = in.data<C>() + n * channels * plane + at;
         for (int64_t ch = 0; ch < channels; ++ch) to[ch * count] += weight * from[ch * plane];

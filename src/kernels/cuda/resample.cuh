@@ -37,11 +37,12 @@ struct Sampled {
   interpolation::GridSampling how;
 
   RUSH_FN int64_t plane() const { return size[0] * size[1] * size[2]; }
-  /// Calls f(offset in the plane, weight, slopes) for what place i reads.
-  template <class F>
-  RUSH_FN void each(int64_t i, const F& f) const {
+  /// Calls f(offset in the plane, weight, slopes) for what place i reads, after start with what their sum starts with.
+  template <class S, class F>
+  RUSH_FN void each(int64_t i, const S& start, const F& f) const {
     interpolation::Corner<T> c[3];
     interpolation::corners(grid + i * dims, dims, size, how, c);
+    start(c[0].start + c[1].start + c[2].start);
     interpolation::each_tap(c, size, f);
   }
 };
@@ -54,8 +55,10 @@ struct GridSample {
   RUSH_FN void operator()(int64_t i) const {
     const int64_t n = i / s.count, p = i % s.count, plane = s.plane();
     T* to = out + n * s.channels * s.count + p;
-    for (int64_t c = 0; c < s.channels; ++c) to[c * s.count] = 0;
-    s.each(i, [&](int64_t at, T weight, const T*) {
+    const auto start = [&](T value) {
+      for (int64_t c = 0; c < s.channels; ++c) to[c * s.count] = value;
+    };
+    s.each(i, start, [&](int64_t at, T weight, const T*) {
       const T* from = s.x + n * s.channels * plane + at;
       for (int64_t c = 0; c < s.channels; ++c) to[c * s.count] += weight * from[c * plane];
     });
@@ -69,7 +72,7 @@ struct GridSampleGrad {
   RUSH_FN void operator()(int64_t i) const {
     const int64_t n = i / s.count, p = i % s.count, plane = s.plane();
     T sums[3] = {0, 0, 0};
-    s.each(i, [&](int64_t at, T weight, const T* slopes) {
+    s.each(i, [](T) {}, [&](int64_t at, T weight, const T* slopes) {
       const T* from = s.x + n * s.channels * plane + at;
       T* to = grad_x + n * s.channels * plane + at;
       T dot = 0;
