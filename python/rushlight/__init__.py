@@ -69,6 +69,8 @@ def __getattr__(name):
         value = _tensor.functions().get(name)
         if value is None and name.endswith(("Tensor", "Storage")):
             value = importlib.import_module(f"{__name__}._legacy").find(name)
+        if value is None and name.startswith("_foreach_"):
+            value = importlib.import_module(f"{__name__}._foreach").FUNCTIONS.get(name)
         if value is None:
             raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     globals()[name] = value
