@@ -378,6 +378,48 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     return _C._cdist(x1, x2, p)
 
 
+def svd_lowrank(A, q=6, niter=2, M=None):
+    """Nearly the first q singular values S and vectors U, V of A (*, m, n), or of A - M: ``A ~ U @ diag(S) @ V.mH``.
+
+    The range of A is found from q random vectors by niter rounds of subspace iteration. For large matrices of low rank; of
+    small ones ``linalg.svd`` gives the exact values in less time.
+    Returns: U (*, m, k), S (*, k) and V (*, n, k), where k is q but at most m and n.
+    Source: Halko, Martinsson and Tropp 2011, arXiv:0909.4061, algorithms 4.4 and 5.1.
+    """
+    if A.dim() < 2:
+        raise ValueError(f"svd_lowrank(): expected a matrix or a batch of them, got a tensor of shape {tuple(A.shape)}")
+    if M is not None:
+        A = A - M
+    wide = A.shape[-2] < A.shape[-1]
+    if wide:
+        A = A.mH
+    basis, _ = _C.linalg_qr(A @ _C.randn(A.shape[-1], q, dtype=A.dtype, device=A.device))
+    for _ in range(niter):
+        basis, _ = _C.linalg_qr(A.mH @ basis)
+        basis, _ = _C.linalg_qr(A @ basis)
+    U, S, Vh = _C.linalg_svd(basis.mH @ A, full_matrices=False)
+    U, V = basis @ U, Vh.mH
+    return (V, S, U) if wide else (U, S, V)
+
+
+def pca_lowrank(A, q=None, center=True, niter=2):
+    """The first q principal directions of the rows of A (*, m, n), by `svd_lowrank` of A less its columns' means.
+
+    The columns of V are the directions; ``A @ V[..., :k]`` projects onto the first k, and S ** 2 / (m - 1) are the variances.
+    Args:
+        q: how many; the default is 6, or as many as there are.
+        center: False takes A as it is.
+    Returns: U, S and V as `svd_lowrank` does. Errors: ValueError for q or niter out of range.
+    """
+    most = min(A.shape[-2:])
+    q = min(6, most) if q is None else q
+    if not 0 <= q <= most:
+        raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)={most}")
+    if niter < 0:
+        raise ValueError(f"niter(={niter}) must be non-negative integer")
+    return svd_lowrank(A, q, niter, A.mean(-2, keepdim=True) if center else None)
+
+
 def lu(A, pivot=True, get_infos=False, out=None):
     """The LU factors of matrices in one matrix and their pivots; with `get_infos` also which have a zero on U's diagonal."""
     found = _C.linalg_lu_factor_ex(A, pivot=pivot)
