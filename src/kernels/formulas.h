@@ -539,13 +539,6 @@ struct Log1p {
   }
 };
 /// The cross-entropy of a probability and a target from 0 to 1, logarithms not below -100.
-struct BernoulliLoss {
-  template <class T>
-  RUSH_FN T operator()(T x, T t) const {
-    const T yes = log(x), no = log1p(-x);
-    return (t - 1) * (no < -100 ? T(-100) : no) - t * (yes < -100 ? T(-100) : yes);
-  }
-};
 struct Sqrt {
   template <class T>
   RUSH_FN T operator()(T x) const {
@@ -998,6 +991,54 @@ struct LogSigmoid {
   template <class T>
   RUSH_FN T operator()(T x) const {
     return (x < 0 ? x : (is_nan(x) ? x : T(0))) - log1p(exp(-abs(x)));
+  }
+};
+// ---- losses of an input x and a target t
+struct SquaredLoss {
+  template <class T>
+  RUSH_FN T operator()(T x, T t) const {
+    return (x - t) * (x - t);
+  }
+};
+struct SmoothLoss {
+  double width;
+  template <class T>
+  RUSH_FN T operator()(T x, T t) const {
+    const T z = abs(x - t), edge = T(width);
+    return z < edge ? T(0.5) * z * z / edge : z - T(0.5) * edge;
+  }
+};
+struct HuberLoss {
+  double width;
+  template <class T>
+  RUSH_FN T operator()(T x, T t) const {
+    const T z = abs(x - t), edge = T(width);
+    return z <= edge ? T(0.5) * z * z : edge * (z - T(0.5) * edge);
+  }
+};
+struct EntropyLoss {
+  template <class T>
+  RUSH_FN T operator()(T x, T t) const {
+    const T yes = log(x), no = log1p(-x);
+    return (t - 1) * (no < -100 ? T(-100) : no) - t * (yes < -100 ? T(-100) : yes);
+  }
+};
+struct LogitEntropyLoss {
+  template <class T>
+  RUSH_FN T operator()(T x, T t) const {
+    return (1 - t) * x - LogSigmoid()(x);
+  }
+};
+struct DivergenceLoss {
+  template <class T>
+  RUSH_FN T operator()(T x, T t) const {
+    return (t == 0 ? T(0) : t * log(t)) - t * x;
+  }
+};
+struct LogDivergenceLoss {
+  template <class T>
+  RUSH_FN T operator()(T x, T t) const {
+    return exp(t) * (t - x);
   }
 };
 struct LogSigmoidGrad {

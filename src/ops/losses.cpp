@@ -41,6 +41,13 @@ void run_pairs(Tensor& out, const Tensor& a, const Tensor& b, PairLoss kind, dou
   cpu::pair_loss(out, a, b, kind, width, reduction != "none", scale);
 }
 
+PairLoss kind_of(string_view kind) {
+  if (kind == "entropy") return PairLoss::entropy;
+  if (kind == "logits") return PairLoss::logit_entropy;
+  check<ValueError>(kind == "divergence" || kind == "log_divergence", kind, " is not a kind of loss");
+  return kind == "divergence" ? PairLoss::divergence : PairLoss::log_divergence;
+}
+
 /// Both gradients from the slope of the loss in the first argument.
 Grads pair_grads(const Tensor& g, const Tensor& slope, string_view reduction) {
   const Tensor ga = slope * (reduction == "mean" ? g / double(slope.numel()) : g);
@@ -356,24 +363,34 @@ Errors: IndexError for a target that is neither a class nor ``ignore_index``.)",
     .autocast = Autocast::fp32,
 }};
 
-OP_DEFINE(bernoulli_losses){{
-    .doc = R"(``-(target log(input) + (1 - target) log(1 - input))``, logarithms not below -100.)",
-    .infer =
-        [](const Tensor& x, const Tensor& t) {
-          return Meta{broadcast(x.sizes(), t.sizes()), promote_tensors(x, t)};
-        },
-    .kernel = {cpu::bernoulli_losses},
-    .composite =
-        [](const Tensor& x, const Tensor& t) {
-          const Tensor yes = clamp_min(log(x), -100.0), no = clamp_min(log1p(-x), -100.0);
-          return (t - 1) * no - t * yes;
-        },
+OP_DEFINE(pair_losses){{
+    .doc =
+        R"(Losses of probabilities, reduced: ``kind`` "entropy" is ``-(target log(input) + (1 - target) log(1 - input))`` with
+logarithms not below -100, "logits" the same for sigmoid(input), "divergence" ``target (log(target) - input)``, and
+"log_divergence" that for the logarithm of the target.
+
+Errors: on the CPU RuntimeError where the entropy's input is not between 0 and 1.)",
+    .infer = [](const Tensor& x, const Tensor& t, string_view,
+                string_view reduction) { return pair_meta(x, t, reduction); },
+    .kernel = {[](Tensor& out, const Tensor& x, const Tensor& t, string_view kind, string_view reduction) {
+      run_pairs(out, x, t, kind_of(kind), 0, reduction);
+    }},
     .saves = "input, target",
     .vjp =
-        [](const Tensor& g, const Tensor&, const Tensor& x, const Tensor& t) {
-          const Tensor variance = clamp_min(x * (1 - x), 1e-12);
-          return Grads{needs_grad(0) ? g * (x - t) / variance : Tensor(),
-                       needs_grad(1) ? g * (log1p(-x) - log(x)) : Tensor()};
+        [](const Tensor& g, const Tensor&, const Tensor& x, const Tensor& t, string_view kind, string_view reduction) {
+          const Tensor h = reduction == "mean" ? g / double(pair_count(x, t)) : g;
+          const bool by_input = needs_grad(0), by_target = needs_grad(1);
+          switch (kind_of(kind)) {
+            case PairLoss::entropy:
+              return Grads{by_input ? h * (x - t) / clamp_min(x * (1 - x), 1e-12) : Tensor(),
+                           by_target ? h * (log1p(-x) - log(x)) : Tensor()};
+            case PairLoss::logit_entropy:
+              return Grads{by_input ? h * (sigmoid(x) - t) : Tensor(), by_target ? -h * x : Tensor()};
+            case PairLoss::divergence:
+              return Grads{by_input ? -h * t : Tensor(), by_target ? h * (log(t) + 1 - x) : Tensor()};
+            default:
+              return Grads{by_input ? -h * exp(t) : Tensor(), by_target ? h * exp(t) * (t + 1 - x) : Tensor()};
+          }
         },
 }};
 
@@ -383,13 +400,13 @@ OP_DEFINE(binary_cross_entropy){{
 Errors: RuntimeError where an input is not between 0 and 1.)",
     .composite =
         [](const Tensor& input, const Tensor& target, const Tensor& weight, string_view reduction) {
-          if (!input.is_meta() && input.numel() > 0) {
+          if (input.device().is_cuda() && input.numel() > 0) {
             NoGrad guard;
             check(amin(input, {}).item<double>() >= 0 && amax(input, {}).item<double>() <= 1,
                   "all elements of input should be between 0 and 1");
           }
-          const Tensor losses = bernoulli_losses(input, target);
-          return reduced(weight.defined() ? losses * weight : losses, reduction);
+          if (!weight.defined()) return pair_losses(input, target, "entropy", reduction);
+          return reduced(pair_losses(input, target, "entropy", "none") * weight, reduction);
         },
     .autocast = {Autocast::unsafe, Autocast::fp32},
 }};
@@ -399,8 +416,10 @@ OP_DEFINE(binary_cross_entropy_with_logits){{
     .composite =
         [](const Tensor& input, const Tensor& target, const Tensor& weight, const Tensor& pos_weight,
            string_view reduction) {
-          const Tensor logs = log_sigmoid(input), rest = (1 - target) * input;
-          const Tensor losses = pos_weight.defined() ? rest - ((pos_weight - 1) * target + 1) * logs : rest - logs;
+          if (!weight.defined() && !pos_weight.defined()) return pair_losses(input, target, "logits", reduction);
+          const Tensor losses = pos_weight.defined()
+                                    ? (1 - target) * input - ((pos_weight - 1) * target + 1) * log_sigmoid(input)
+                                    : pair_losses(input, target, "logits", "none");
           return reduced(weight.defined() ? losses * weight : losses, reduction);
         },
     .autocast = Autocast::fp32,
@@ -412,8 +431,8 @@ OP_DEFINE(kl_div){{
 given as a logarithm too.)",
     .composite =
         [](const Tensor& input, const Tensor& target, string_view reduction, bool log_target) {
-          return reduced(log_target ? exp(target) * (target - input) : xlogy(target, target) - target * input,
-                         reduction);
+          const Tensor x = is_integral(promote_tensors(input, target)) ? cast(input, default_dtype()) : input;
+          return pair_losses(x, target, log_target ? "log_divergence" : "divergence", reduction);
         },
     .autocast = Autocast::fp32,
 }};

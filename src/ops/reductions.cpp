@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/pointwise.h"
 #include "kernels/cpu/selection.h"
+#include "kernels/cpu/softmax.h"
 #include "ops/reduce.h"
 #include "tensor/sizes.h"
 
@@ -116,6 +117,15 @@ double correction_of(OptScalar c) { return c ? c->to_double() : 1; }
 
 /// m where it is finite, else 0: what exponents may be shifted by.
 Tensor no_infinity(const Tensor& m) { return masked(m, eq(abs(m), HUGE_VAL), 0); }
+
+Tensor log_sum_exp(const Tensor& self, Ints dim, bool keepdim) {
+  const Tensor x = is_integral(self.dtype()) ? cast(self, default_dtype()) : self;
+  const Dims dims = dims_of(x, OptInts(dim));
+  if (x.numel() == 0) return log(sum(exp(x), OptInts(dims), keepdim));
+  const Tensor top = no_infinity(amax(x.is_complex() ? real(x) : x, dims, true));
+  const Tensor total = log(sum(exp(x - top), OptInts(dims), true)) + top;
+  return keepdim ? total : reshape(total, reduced(x.sizes(), real_dims(x, dims), false));
+}
 
 // ---- order statistics
 
@@ -699,15 +709,20 @@ OP_DEFINE(norm){
 
 OP_DEFINE(logsumexp){{
     .doc = R"(The logarithm of the sum of exponentials over the named dimensions, computed without overflow.)",
-    .composite =
-        [](const Tensor& self, Ints dim, bool keepdim) {
-          const Tensor x = is_integral(self.dtype()) ? cast(self, default_dtype()) : self;
-          const Dims dims = dims_of(x, OptInts(dim));
-          if (x.numel() == 0) return log(sum(exp(x), OptInts(dims), keepdim));
-          const Tensor top = no_infinity(amax(x.is_complex() ? real(x) : x, dims, true));
-          const Tensor total = log(sum(exp(x - top), OptInts(dims), true)) + top;
-          return keepdim ? total : reshape(total, reduced(x.sizes(), real_dims(x, dims), false));
+    .infer =
+        [](const Tensor& x, Ints dim, bool keepdim) {
+          return Meta{reduced(x.sizes(), real_dims(x, dims_of(x, OptInts(dim))), keepdim), to_floating(x.dtype())};
         },
+    .kernel = {[](Tensor& out, const Tensor& x, Ints dim, bool keepdim) {
+                 const Dims dims = real_dims(x, dims_of(x, OptInts(dim)));
+                 const bool by_rows = dims.size() == 1 && dims[0] == x.dim() - 1 && is_floating(x.dtype());
+                 if (by_rows && x.numel() > 0 && (out.numel() >= 8 || x.numel() <= 65536))
+                   cpu::log_sum_exp(out, x);
+                 else
+                   cpu::copy(out, log_sum_exp(x, dim, keepdim));
+               },
+               nullptr},
+    .composite = log_sum_exp,
     .saves = "self, result",
     .vjp =
         [](const Tensor& g, const Tensor& result, const Tensor& x, Ints dim, bool keepdim) {

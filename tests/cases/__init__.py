@@ -2,7 +2,7 @@
 
 _INSIDE = {  # steps of another operator, whose row runs them and, by its gradients, their backward
     "cross_entropy": ("_class_losses", "_class_losses_backward", "_pick_class", "_put_class"),
-    "binary_cross_entropy": ("_bernoulli_losses",),
+    "binary_cross_entropy": ("_pair_losses",),
     "multilabel_margin_loss": ("_label_margins",),
     "ctc_loss": ("_ctc_losses", "_ctc_losses_backward"),
     "layer_norm": ("_layer_norm_backward",),

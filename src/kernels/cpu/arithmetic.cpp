@@ -8,6 +8,28 @@ namespace rush::cpu {
 
 namespace f = formula;
 
+namespace {
+
+template <bool kNegate>
+void sign_tile(const void*, void* const* out, const void* const* in, int64_t n) {
+  const auto* from = static_cast<const uint16_t*>(in[0]);
+  auto* to = static_cast<uint16_t*>(out[0]);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) to[i] = uint16_t(kNegate ? from[i] ^ 0x8000 : from[i] & 0x7fff);
+}
+/// Negation or absolute value of a half type, which is its sign bit: no need to widen it. Returns whether it was done.
+template <bool kNegate>
+bool change_sign(Tensor& out, const Tensor& x) {
+  const DType t = out.dtype();
+  if (!out.is_cpu() || !is_half(t) || x.dtype() != t) return false;
+  const TileKernel kernel{{sign_tile<kNegate>, sign_tile<kNegate>, sign_tile<kNegate>}, {}, 1, 1, {t, t}, 65536};
+  const Tensor* const tensors[] = {&out, &x};
+  run_tiles(kernel, nullptr, tensors);
+  return true;
+}
+
+}  // namespace
+
 void add(Tensor& out, const Tensor& a, const Tensor& b, Scalar alpha) {
   if (alpha == Scalar(1)) return map<f::Add, Numeric>(out.dtype(), out, a, b);
   for_compute(Numeric{}, out.dtype(), [&]<class T>() { apply<T, T>(f::AddScaled<T>{alpha.to<T>()}, out, a, b); });
@@ -55,8 +77,12 @@ void fmin(Tensor& out, const Tensor& a, const Tensor& b) { map<f::Fmin, Real>(ou
 void gcd(Tensor& out, const Tensor& a, const Tensor& b) { map<f::Gcd, Types<int64_t>>(out.dtype(), out, a, b); }
 void lcm(Tensor& out, const Tensor& a, const Tensor& b) { map<f::Lcm, Types<int64_t>>(out.dtype(), out, a, b); }
 
-void neg(Tensor& out, const Tensor& x) { map<f::Neg, Numeric>(out.dtype(), out, x); }
-void abs(Tensor& out, const Tensor& x) { map<f::Abs, Numeric>(x.dtype(), out, x); }
+void neg(Tensor& out, const Tensor& x) {
+  if (!change_sign<true>(out, x)) map<f::Neg, Numeric>(out.dtype(), out, x);
+}
+void abs(Tensor& out, const Tensor& x) {
+  if (!change_sign<false>(out, x)) map<f::Abs, Numeric>(x.dtype(), out, x);
+}
 void sign(Tensor& out, const Tensor& x) { map<f::Sign, Real>(out.dtype(), out, x); }
 void sgn(Tensor& out, const Tensor& x) { map<f::Sgn, Numeric>(out.dtype(), out, x); }
 void square(Tensor& out, const Tensor& x) { map<f::Square, Numeric>(out.dtype(), out, x); }

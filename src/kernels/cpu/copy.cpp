@@ -1,6 +1,8 @@
 // Copies between any two layouts and dtypes, and fills. Contiguous to contiguous is memcpy or one cast loop; a
 // transpose goes block by block through L1, so that both sides are read and written in whole cache lines; the rest is
 // the tile engine with a tile that only moves.
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -43,64 +45,98 @@ TileKernel move_kernel(DType t) {
   return {{move, move, move}, {}, 1, 1, {t, t}, std::max<int64_t>(kGrainBytes / size_of(t), 1)};
 }
 
-/// The side of the squares that a transpose goes by: several lines of each row, since a row is often a page of its own.
-template <class T>
-constexpr int64_t kSide = std::clamp<int64_t>(256 / sizeof(T), 16, 64);
+/// memcpy past the cache, where whole lines are written.
+void stream(char* to, const char* from, int64_t n) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::ScalableTag<uint8_t> d;
+  constexpr int64_t kLine = 64, N = std::min<int64_t>(hn::MaxLanes(d), kLine);
+  int64_t i = std::min<int64_t>(-reinterpret_cast<intptr_t>(to) & (kLine - 1), n);
+  std::memcpy(to, from, size_t(i));
+  for (; i + kLine <= n; i += kLine)
+    for (int64_t k = 0; k < kLine; k += N)
+      hn::Stream(hn::LoadU(d, reinterpret_cast<const uint8_t*>(from + i + k)), d,
+                 reinterpret_cast<uint8_t*>(to + i + k));
+  std::memcpy(to + i, from + i, size_t(n - i));
+}
+
+/// The blocks that a transpose goes by: several lines of each row, since a row is often a page of its own. What no
+/// cache holds is fetched a block ahead and written past the caches, in longer pieces.
+template <class T, bool kLarge>
+struct Blocks {
+  static constexpr int64_t kSide = std::clamp<int64_t>(256 / sizeof(T), 16, 64);
+  static constexpr int64_t kRows = kLarge ? kSide / 2 : kSide, kColumns = kLarge ? kSide * 4 : kSide;
+};
+constexpr int64_t kLargeBytes = int64_t{16} << 20;
 
 /// out[i, j] = in[j, i]. Through a block in L1, as strides are often powers of two, and then the lines of a column
 /// would drive each other out of the cache before they are whole.
-template <class T>
+template <class T, bool kLarge>
 void transpose_block(T* out, int64_t out_stride, const T* in, int64_t in_stride, int64_t rows, int64_t columns) {
-  constexpr int64_t kRow = kSide<T> + 16;  // not a power of two, so that rows fall on different sets
-  alignas(64) T block[kSide<T> * kRow];
+  constexpr int64_t kRow = Blocks<T, kLarge>::kColumns + 16;  // not a power of two: rows fall on different sets
+  alignas(64) T block[Blocks<T, kLarge>::kRows * kRow];
   if constexpr (sizeof(T) >= 2 && sizeof(T) <= 8) {
     HWY_NAMESPACE::transpose(in, in_stride, columns, rows, block, kRow);
   } else {
     for (int64_t j = 0; j < columns; ++j)
       for (int64_t i = 0; i < rows; ++i) block[i * kRow + j] = in[j * in_stride + i];
   }
-  for (int64_t i = 0; i < rows; ++i) std::memcpy(out + i * out_stride, block + i * kRow, size_t(columns) * sizeof(T));
+  for (int64_t i = 0; i < rows; ++i) {
+    char* to = reinterpret_cast<char*>(out + i * out_stride);
+    const char* from = reinterpret_cast<const char*>(block + i * kRow);
+    kLarge ? stream(to, from, columns * int64_t(sizeof(T))) : void(std::memcpy(to, from, size_t(columns) * sizeof(T)));
+  }
+}
+
+template <class T, bool kLarge>
+void transpose_by(Tensor& out, const Tensor& x, Ints x_strides, int64_t fast, int64_t slow) {
+  constexpr int64_t kRows = Blocks<T, kLarge>::kRows, kColumns = Blocks<T, kLarge>::kColumns;
+  const Dims& sizes = out.sizes();
+  const int64_t rows = sizes[slow], columns = sizes[fast];
+  const int64_t outer = out.numel() / (rows * columns), item = x.itemsize(), step = x_strides[fast] * item;
+  const CastFunction cast = out.dtype() == x.dtype() ? nullptr : cast_function(out.dtype(), x.dtype());
+  const int64_t row_blocks = (rows + kRows - 1) / kRows, column_blocks = (columns + kColumns - 1) / kColumns;
+  // A task is a band of rows of one outer index.
+  const int64_t grain = std::max<int64_t>(1, kGrainBytes / (kRows * columns * int64_t(sizeof(T))));
+  parallel_for(0, outer * row_blocks, grain, [&](int64_t lo, int64_t hi) {
+    alignas(64) T block[kRows * kColumns];
+    for (int64_t task = lo; task < hi; ++task) {
+      const int64_t row = task % row_blocks * kRows;
+      int64_t rest = task / row_blocks, out_at = row * out.strides()[slow], x_at = row * x_strides[slow];
+      for (int64_t d = int64_t(sizes.size()) - 1; d >= 0; --d) {
+        if (d == fast || d == slow) continue;
+        out_at += rest % sizes[d] * out.strides()[d];
+        x_at += rest % sizes[d] * x_strides[d];
+        rest /= sizes[d];
+      }
+      const int64_t height = std::min(kRows, rows - row);
+      for (int64_t b = 0; b < column_blocks; ++b) {
+        const int64_t column = b * kColumns, width = std::min(kColumns, columns - column);
+        T* to = static_cast<T*>(out.data_ptr()) + out_at + column;
+        const char* from = static_cast<const char*>(x.data_ptr()) + x_at * item + column * step;
+        if constexpr (kLarge)
+          for (int64_t j = width; j < width + std::min(kColumns, columns - column - width); ++j)
+            for (int64_t i = 0; i < height * item; i += 64) __builtin_prefetch(from + j * step + i, 0, 2);
+        if (!cast) {
+          transpose_block<T, kLarge>(to, out.strides()[slow], reinterpret_cast<const T*>(from), x_strides[fast], height,
+                                     width);
+        } else {
+          for (int64_t j = 0; j < width; ++j) cast(block + j * kRows, from + j * step, height);
+          transpose_block<T, kLarge>(to, out.strides()[slow], block, kRows, height, width);
+        }
+      }
+    }
+    if constexpr (kLarge) hwy::FlushStream();
+  });
 }
 
 /// out[i, j] = x[j, i] where both are contiguous along their last index here: `fast` is the dimension along which out
 /// is, `slow` that along which x is. All other dimensions are outer.
 void transpose(Tensor& out, const Tensor& x, Ints x_strides, int64_t fast, int64_t slow) {
-  const Dims& sizes = out.sizes();
-  const int64_t rows = sizes[slow], columns = sizes[fast];
-  const int64_t outer = out.numel() / (rows * columns);
-  const CastFunction cast = out.dtype() == x.dtype() ? nullptr : cast_function(out.dtype(), x.dtype());
   for_bytes(out.dtype(), [&]<class T>() {
-    constexpr int64_t kBlock = kSide<T>;
-    const int64_t row_blocks = (rows + kBlock - 1) / kBlock, column_blocks = (columns + kBlock - 1) / kBlock;
-    // A task is a band of rows of one outer index.
-    const int64_t grain = std::max<int64_t>(1, kGrainBytes / (kBlock * columns * int64_t(sizeof(T))));
-    parallel_for(0, outer * row_blocks, grain, [&](int64_t lo, int64_t hi) {
-      alignas(64) T block[kBlock * kBlock];
-      for (int64_t task = lo; task < hi; ++task) {
-        const int64_t row = task % row_blocks * kBlock;
-        int64_t rest = task / row_blocks, out_at = row * out.strides()[slow], x_at = row * x_strides[slow];
-        for (int64_t d = int64_t(sizes.size()) - 1; d >= 0; --d) {
-          if (d == fast || d == slow) continue;
-          out_at += rest % sizes[d] * out.strides()[d];
-          x_at += rest % sizes[d] * x_strides[d];
-          rest /= sizes[d];
-        }
-        const int64_t height = std::min(kBlock, rows - row);
-        for (int64_t b = 0; b < column_blocks; ++b) {
-          const int64_t column = b * kBlock, width = std::min(kBlock, columns - column);
-          T* to = static_cast<T*>(out.data_ptr()) + out_at + column;
-          const char* from = static_cast<const char*>(x.data_ptr()) + (x_at + column * x_strides[fast]) * x.itemsize();
-          if (!cast) {
-            transpose_block(to, out.strides()[slow], reinterpret_cast<const T*>(from), x_strides[fast], height, width);
-          } else {
-            for (int64_t j = 0; j < width; ++j) {
-              cast(block + j * kBlock, from + j * x_strides[fast] * x.itemsize(), height);
-            }
-            transpose_block(to, out.strides()[slow], block, kBlock, height, width);
-          }
-        }
-      }
-    });
+    if (out.numel() * out.itemsize() < kLargeBytes)
+      transpose_by<T, false>(out, x, x_strides, fast, slow);
+    else
+      transpose_by<T, true>(out, x, x_strides, fast, slow);
   });
 }
 

@@ -120,19 +120,37 @@ HWY_INLINE LogParts<D> log_parts(D d, V x) {
   return {hn::Sub(hn::ShiftRight<23>(u), hn::Set(di, 127)), hn::Sub(m, hn::Set(d, 1.0f))};
 }
 
+/// k ln 2 + log(1 + f) + more, where more is small.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V log_of_parts(D d, V k, V f, V more) {
+  const V square = hn::Mul(f, f);
+  V y = hn::Mul(hn::Mul(square, f), polynomial(d, f, 0x1.555554p-2f, -0x1.000226p-2f, 0x1.99a008p-3f, -0x1.547246p-3f,
+                                               0x1.22da2p-3f, -0x1.0d8534p-3f, 0x1.055b6cp-3f, -0x1.38b5ecp-4f));
+  y = hn::MulAdd(square, hn::Set(d, -0.5f), hn::MulAdd(k, hn::Set(d, 0x1.7f7d1cp-20f), y));
+  y = hn::Add(y, more);
+  const V large = hn::Mul(k, hn::Set(d, 0x1.62e4p-1f)), sum = hn::Add(large, f);
+  return hn::Add(sum, hn::Add(y, hn::Sub(f, hn::Sub(sum, large))));
+}
 /// log(high + low) for a positive normal number high and a low within its rounding, below 1 ulp; NaN for NaN in low.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V log_sum(D d, V high, V low) {
   const hn::RebindToSigned<D> di;
   const auto [whole, f] = log_parts(d, high);
   const auto down = hn::ShiftLeft<23>(hn::Max(hn::Sub(hn::Set(di, 127), whole), hn::Zero(di)));  // 2^-k
-  const V rest = hn::Mul(low, hn::BitCast(d, down)), k = hn::ConvertTo(d, whole), square = hn::Mul(f, f);
-  V y = hn::Mul(hn::Mul(square, f), polynomial(d, f, 0x1.555554p-2f, -0x1.000226p-2f, 0x1.99a008p-3f, -0x1.547246p-3f,
-                                               0x1.22da2p-3f, -0x1.0d8534p-3f, 0x1.055b6cp-3f, -0x1.38b5ecp-4f));
-  y = hn::MulAdd(square, hn::Set(d, -0.5f), hn::MulAdd(k, hn::Set(d, 0x1.7f7d1cp-20f), y));
-  y = hn::Add(y, hn::MulAdd(rest, hn::MulSub(square, hn::Set(d, 0.8f), f), rest));  // rest / (1 + f)
-  const V large = hn::Mul(k, hn::Set(d, 0x1.62e4p-1f)), sum = hn::Add(large, f);
-  return hn::Add(sum, hn::Add(y, hn::Sub(f, hn::Sub(sum, large))));
+  const V rest = hn::Mul(low, hn::BitCast(d, down));
+  const V more = hn::MulAdd(rest, hn::MulSub(hn::Mul(f, f), hn::Set(d, 0.8f), f), rest);  // rest / (1 + f)
+  return log_of_parts(d, hn::ConvertTo(d, whole), f, more);
+}
+/// log(x), below 1 ulp.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V log(D d, V x) {
+  const V zero = hn::Zero(d);
+  const auto tiny = hn::Lt(x, hn::Set(d, 0x1p-126f));
+  const auto [whole, f] = log_parts(d, hn::IfThenElse(tiny, hn::Mul(x, hn::Set(d, 0x1p24f)), x));
+  const V k = hn::Sub(hn::ConvertTo(d, whole), hn::IfThenElseZero(tiny, hn::Set(d, 24.0f)));
+  const V y = hn::IfThenElse(hn::Lt(x, hn::Inf(d)), log_of_parts(d, k, f, zero), x);
+  const V at_zero = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(hn::Inf(d)), y);
+  return hn::IfThenElse(hn::Lt(x, zero), hn::NaN(d), at_zero);
 }
 /// log(1 + x).
 template <class D, class V = hn::Vec<D>>

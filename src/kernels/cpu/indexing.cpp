@@ -364,19 +364,28 @@ void index_put(Tensor& out, const Selection& s, const Tensor& values, Write writ
     // Writes the elements of outer index o at places from `begin` up to `end`.
     const auto put = [&](int64_t o, int64_t begin, int64_t end) {
       T* base = to + outer[size_t(o)];
-      for (int64_t i = 0; i < n; ++i) {
-        if (places.data[i] < begin || places.data[i] >= end) continue;
-        T* at = base + places.data[i];
-        const T* value = one ? from : from + (o * n + i) * block;
-        if (block == 1) {
-          *at = op(*at, *value);
-        } else if (run && !one) {
+      const int64_t bytes = one ? 0 : std::min<int64_t>(block * int64_t(sizeof(T)), 512);
+      for (int64_t first = 0; first < n; first += kBlock) {
+        int64_t mine[kBlock], count = 0;  // whose values lie apart: the next ones are fetched ahead
+        for (int64_t i = first; i < std::min(n, first + kBlock); ++i) {
+          mine[count] = i;
+          count += (places.data[i] >= begin) & (places.data[i] < end);
+        }
+        for (int64_t s = 0; s < count; ++s) {
+          const char* next = reinterpret_cast<const char*>(from + (o * n + mine[std::min(s + 4, count - 1)]) * block);
+          for (int64_t b = 0; b < bytes; b += 64) __builtin_prefetch(next + b);
+          T* at = base + places.data[mine[s]];
+          const T* value = one ? from : from + (o * n + mine[s]) * block;
+          if (block == 1) {
+            *at = op(*at, *value);
+          } else if (run && !one) {
 #pragma GCC ivdep
-          for (int64_t k = 0; k < block; ++k) at[k] = op(at[k], value[k]);
-        } else {
-          for (int64_t k = 0; k < block; ++k) {
-            T& element = at[run ? k : inner[size_t(k)]];
-            element = op(element, value[one ? 0 : k]);
+            for (int64_t k = 0; k < block; ++k) at[k] = op(at[k], value[k]);
+          } else {
+            for (int64_t k = 0; k < block; ++k) {
+              T& element = at[run ? k : inner[size_t(k)]];
+              element = op(element, value[one ? 0 : k]);
+            }
           }
         }
       }
@@ -466,6 +475,8 @@ struct Rows {
     const auto [i, o, x] = step;
     if (i == 1 && o == 1 && x == 0 && stride == 1)
       f(1, 1, 0, 1);
+    else if (i == 1 && o == 1 && x == 1)
+      f(1, 1, 1, stride);
     else
       f(i, o, x, stride);
   }
@@ -491,8 +502,14 @@ void gather_along(Tensor& out, const Tensor& x, int64_t dim, const Tensor& given
     const int64_t* places = index.data<int64_t>();
     rows.run(true, [&](int64_t i, int64_t o, int64_t at, int64_t n) {
       rows.strided([&](int64_t si, int64_t so, int64_t sx, int64_t stride) __attribute__((always_inline)) {
-        for (int64_t k = 0; k < n; ++k)
-          to[o + k * so] = from[at + k * sx + position(places[i + k * si], dim, rows.size, kStrict) * stride];
+        for (int64_t k = 0; k < n;) {
+          const int64_t end = std::min(n, k + kBlock);
+          if (si == 1 && all_inside(places + i + k, end - k, rows.size))
+            for (; k < end; ++k) to[o + k * so] = from[at + k * sx + places[i + k] * stride];
+          else
+            for (; k < end; ++k)
+              to[o + k * so] = from[at + k * sx + position(places[i + k * si], dim, rows.size, kStrict) * stride];
+        }
       });
     });
   });

@@ -1,4 +1,4 @@
-// Losses of pairs and of classes, the multi-label hinge loss, and connectionist temporal classification. Sums do not
+// Losses of classes, the multi-label hinge loss, and connectionist temporal classification. Sums do not
 // depend on the number of threads.
 #include "kernels/cpu/losses.h"
 
@@ -17,8 +17,6 @@
 namespace rush::cpu {
 
 namespace {
-
-constexpr int64_t kGrain = 16384;
 
 template <class T>
 using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
@@ -53,75 +51,7 @@ Tensor classes_of(const Tensor& target, int64_t classes, int64_t ignore_index) {
   return t;
 }
 
-/// The sum of f(a[i], b[i]): in lanes over short blocks, and in double over blocks and chunks.
-template <class T, class F>
-double sum_pairs(const T* a, const T* b, int64_t n, F f) {
-  const int64_t chunk = chunk_size(n, kGrain);
-  std::vector<double> partial(size_t(n ? (n - 1) / chunk + 1 : 0));
-  parallel_for(0, n, kGrain, [&](int64_t lo, int64_t hi) {
-    constexpr int64_t lanes = 16;
-    for (int64_t at = lo; at < hi; at += chunk) {
-      const int64_t end = std::min(hi, at + chunk);
-      Wide<T> sums[lanes] = {};
-      int64_t i = at;
-      double total = 0;
-      while (i < end) {  // blocks keep float sums short
-        const int64_t stop = std::min(end, i + 4096);
-        for (; i + lanes <= stop; i += lanes)
-          for (int64_t k = 0; k < lanes; ++k) sums[k] += f(Wide<T>(a[i + k]), Wide<T>(b[i + k]));
-        for (; i < stop; ++i) sums[0] += f(Wide<T>(a[i]), Wide<T>(b[i]));
-        for (Wide<T>& s : sums) total += double(std::exchange(s, Wide<T>(0)));
-      }
-      partial[size_t(at / chunk)] = total;
-    }
-  });
-  double total = 0;
-  for (double p : partial) total += p;
-  return total;
-}
-
-template <class T, class F>
-void pairs(Tensor& out, const Tensor& a, const Tensor& b, bool reduce, double scale, F f) {
-  const T *x = a.data<T>(), *y = b.data<T>();
-  if (reduce) {
-    *out.data<T>() = T(sum_pairs(x, y, a.numel(), f) * scale);
-  } else {
-    T* to = out.data<T>();
-    parallel_for(0, a.numel(), kGrain, [=](int64_t lo, int64_t hi) {
-      for (int64_t i = lo; i < hi; ++i) to[i] = T(f(Wide<T>(x[i]), Wide<T>(y[i])));
-    });
-  }
-}
-
 }  // namespace
-
-void pair_loss(Tensor& out, const Tensor& a, const Tensor& b, PairLoss kind, double width, bool reduce, double scale) {
-  if (!out.is_cpu()) return cuda::pair_loss(out, a, b, kind, width, reduce, scale);
-  const Dims sizes = reduce ? broadcast(a.sizes(), b.sizes()) : out.sizes();
-  const Tensor x = dense(a, out.dtype(), sizes), y = dense(b, out.dtype(), sizes);
-  for_floating(out.dtype(), [&]<class T>() {
-    using W = Wide<T>;
-    const W edge = W(width);
-    switch (kind) {
-      case PairLoss::squared:
-        return pairs<T>(out, x, y, reduce, scale, [](W p, W q) { return (p - q) * (p - q); });
-      case PairLoss::smooth:
-        return pairs<T>(out, x, y, reduce, scale, [=](W p, W q) {
-          const W z = std::abs(p - q);
-          return z < edge ? W(0.5) * z * z / edge : z - W(0.5) * edge;
-        });
-      case PairLoss::huber:
-        return pairs<T>(out, x, y, reduce, scale, [=](W p, W q) {
-          const W z = std::abs(p - q);
-          return z <= edge ? W(0.5) * z * z : edge * (z - W(0.5) * edge);
-        });
-    }
-  });
-}
-
-void bernoulli_losses(Tensor& out, const Tensor& x, const Tensor& t) {
-  map<formula::BernoulliLoss, Floating>(out.dtype(), out, x, t);
-}
 
 void pick_class(Tensor& out, const Tensor& input, const Tensor& target, int64_t ignore_index) {
   if (!out.is_cpu()) return cuda::pick_class(out, input, target, ignore_index);

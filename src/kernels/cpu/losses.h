@@ -5,14 +5,14 @@
 
 namespace rush::cpu {
 
-enum class PairLoss { squared, smooth, huber };
+/// The last four are those of binary_cross_entropy, the same with logits, and kl_div without and with the target's
+/// logarithm.
+enum class PairLoss { squared, smooth, huber, entropy, logit_entropy, divergence, log_divergence };
 /// The loss of each pair into out, of the inputs' sizes; or where out has one element and `reduce`, the sum of all,
 /// times `scale`. a, b and out have one floating dtype; `width` is where smooth and huber turn from a parabola to a
-/// line.
+/// line. On the CPU throws Error where the entropy's input is no
+/// probability.
 void pair_loss(Tensor& out, const Tensor& a, const Tensor& b, PairLoss kind, double width, bool reduce, double scale);
-
-/// -(t log(x) + (1 - t) log(1 - x)), elementwise and broadcast, logarithms not below -100. On any device.
-void bernoulli_losses(Tensor& out, const Tensor& x, const Tensor& t);
 
 /// out = input[target], 0 where the target is ignore_index. Throws IndexError for another target outside [0, classes).
 void pick_class(Tensor& out, const Tensor& input, const Tensor& target, int64_t ignore_index);

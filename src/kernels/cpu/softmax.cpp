@@ -130,6 +130,24 @@ void short_rows(T* out, const T* x, const T* y, int64_t n, int64_t rows) {
   }
 }
 
+template <class T>
+void log_sums(T* out, const T* x, int64_t rows, int64_t n) {
+  parallel_for(0, rows, std::max<int64_t>(8192 / n, 1), [&](int64_t lo, int64_t hi) {
+    for (int64_t r = lo; r < hi; ++r) {
+      const T *row = x + r * n, top = lane_max(row, n);
+      const T shift = m::abs(top) == std::numeric_limits<T>::infinity() ? T(0) : top;
+      const double sum = vector_sum<T>(n, [&](auto d, int64_t i) HWY_ATTR {
+        const auto v = hn::Sub(hn::LoadU(d, row + i), hn::Set(d, shift));
+        if constexpr (std::is_same_v<T, float>)
+          return exp(d, v);  // infinity, where the shift is 0, included
+        else
+          return exp_of(d, v);
+      });
+      out[r] = T(double(shift) + m::log(sum));
+    }
+  });
+}
+
 /// All of outer x n x inner; y is null forward.
 template <class T, bool kLog>
 void run(void* out, const void* in, const void* result, int64_t outer, int64_t n, int64_t inner) {
@@ -163,6 +181,13 @@ void softmax_any(DType t, bool log, void* out, const void* in, const void* resul
     log ? run<double, true>(out, in, result, outer, n, inner) : run<double, false>(out, in, result, outer, n, inner);
 }
 
+void log_sums_any(DType t, void* out, const void* x, int64_t rows, int64_t n) {
+  if (t == kFloat32)
+    log_sums(static_cast<float*>(out), static_cast<const float*>(x), rows, n);
+  else
+    log_sums(static_cast<double*>(out), static_cast<const double*>(x), rows, n);
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace rush::cpu
@@ -171,6 +196,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace rush::cpu {
 HWY_EXPORT(softmax_any);
+HWY_EXPORT(log_sums_any);
 
 namespace {
 void softmax_of(Tensor& out, const Tensor& x, const Tensor* result, int64_t dim, bool log) {
@@ -197,6 +223,14 @@ void softmax(Tensor& out, const Tensor& x, int64_t dim, bool log) {
 void softmax_backward(Tensor& out, const Tensor& grad, const Tensor& result, int64_t dim, bool log) {
   if (!out.is_cpu()) return cuda::softmax_backward(out, grad, result, dim, log);
   softmax_of(out, grad, &result, dim, log);
+}
+void log_sum_exp(Tensor& out, const Tensor& x) {
+  const DType t = x.dtype() == kFloat64 ? kFloat64 : kFloat32;
+  const Tensor in = contiguous(x.dtype() == t ? x : cast(x, t));
+  const bool direct = out.dtype() == t && out.is_contiguous();
+  const Tensor to = direct ? out : allocate({out.sizes(), t});
+  HWY_DYNAMIC_DISPATCH(log_sums_any)(t, to.data_ptr(), in.data_ptr(), out.numel(), x.numel() / out.numel());
+  if (!direct) in_place(rush::copy, out, to);
 }
 }  // namespace rush::cpu
 #endif

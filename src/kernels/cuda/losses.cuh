@@ -2,6 +2,7 @@
 #pragma once
 #include "kernels/cuda/failure.cuh"
 #include "kernels/cuda/softmax.cuh"
+#include "kernels/formulas.h"
 
 namespace rush::cuda {
 
@@ -117,13 +118,24 @@ struct PairLossOf {
   int64_t kind;
   T width;
   RUSH_FN void operator()(int64_t i) const {
-    const T d = a.at<T>(i) - b.at<T>(i), z = formula::abs(d);
-    if (kind == 0)
-      out.put(i, d * d);
-    else if (kind == 1)
-      out.put(i, z < width ? T(0.5) * z * z / width : z - T(0.5) * width);
-    else
-      out.put(i, z <= width ? T(0.5) * z * z : width * (z - T(0.5) * width));
+    const T x = a.at<T>(i), t = b.at<T>(i);
+    const auto put = [&](const auto& loss) { out.put(i, loss(x, t)); };
+    switch (kind) {
+      case 0:
+        return put(formula::SquaredLoss());
+      case 1:
+        return put(formula::SmoothLoss{double(width)});
+      case 2:
+        return put(formula::HuberLoss{double(width)});
+      case 3:
+        return put(formula::EntropyLoss());
+      case 4:
+        return put(formula::LogitEntropyLoss());
+      case 5:
+        return put(formula::DivergenceLoss());
+      default:
+        return put(formula::LogDivergenceLoss());
+    }
   }
 };
 
