@@ -677,6 +677,7 @@ converts x first. RuntimeError for an order without a value where there are no e
           if (dtype)
             check(!is_integral(*dtype) && is_complex(*dtype) == x.is_complex(), "linalg.vector_norm: dtype should be ",
                   x.is_complex() ? "complex" : "floating point", " as the input is, but got ", scalar_name(*dtype));
+          check(!ord.is_complex(), "linalg.vector_norm: Expected a non-complex scalar as the order of norm.");
           const double p = ord.to_double();
           const Dims dims = dims_of(x, dim);
           if (p < 0 || std::isinf(p))
@@ -701,6 +702,7 @@ OP_DEFINE(norm){
         .composite =
             [](const Tensor& x, std::string_view p, OptInts dim, bool keepdim, OptDType dtype) {
               check(p == "fro" || p == "nuc", "linalg.matrix_norm: Order ", p, " not supported.");
+              check(!dim || dim->size() <= 2, "linalg.matrix_norm: dim must be a 2-tuple. Got ", dim.value_or(Ints()));
               if (p == "fro") return linalg_vector_norm(x, 2, dim, keepdim, dtype);
               return linalg_norm(x, p, dim, keepdim, dtype);
             },

@@ -124,6 +124,8 @@ ERRORS = [
     (lambda: torch.einsum(5, ones(2)), TypeError, ["einsum", "'equation'", "must be str, not int"]),
     (lambda: torch.einsum("ij", "a"), TypeError, ["einsum"]),
     (lambda: torch.norm(ones(2, 3), "abc"), RuntimeError, ["norm", "Order abc not supported"]),
+    (lambda: torch.norm(ones(2, 3), 1j), RuntimeError, ["norm", "non-complex scalar"]),
+    (lambda: torch.norm(ones(1, 2, 3), "fro", dim=(0, 1, 2)), RuntimeError, ["norm", "2-tuple"]),
     # dtypes
     (lambda: torch.bincount(ones(3)), NotImplementedError, ["bincount", "Float"]),
     (lambda: torch.bincount(torch.tensor([True])), NotImplementedError, ["bincount", "Bool"]),
