@@ -86,6 +86,7 @@ WORK = {
     "conv2d by Winograd": network(lambda: nn.Conv2d(32, 48, 3, padding=1), 4, 32, 45, 45),
     "conv2d, strided": network(lambda: nn.Conv2d(3, 32, 7, stride=2, padding=3), 4, 3, 99, 99),
     "conv2d, depthwise": network(lambda: nn.Conv2d(64, 64, 3, padding=1, groups=64), 4, 64, 56, 56),
+    "conv2d, few pixels": network(lambda: nn.Conv2d(32, 48, 3, stride=2), 9, 32, 17, 17),
     "conv2d, 1x1": network(lambda: nn.Conv2d(64, 96, 1), 4, 64, 33, 33),
     "conv2d, dilated": network(lambda: nn.Conv2d(16, 16, 3, dilation=2, groups=2), 4, 16, 60, 60),
     "conv3d": network(lambda: nn.Conv3d(8, 8, 3), 2, 8, 20, 20, 20),

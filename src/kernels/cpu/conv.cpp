@@ -10,7 +10,8 @@
 // Measured on one core of a Zen 4 server (FMA peak 115 GF/s), forward / data / weight, in parentheses torch 2.15
 // (oneDNN) in the same run: 3x3, 64 to 64 channels, 8 x 56 x 56: 101 / 98 / 98 GF/s (77 / 75 / 91); 1-d, 3 taps, 16 x
 // 1024: 91 / 91 / 89 (88 / 87 / 76); depthwise 3x3, 96 channels, 8 x 56 x 56: 2.1 / 2.0 / 3.7 ms (2.8 / 3.2 / 3.3).
-// 3x3 convolutions of stride 1 go to winograd.cpp, gradients over few pixels or with strides to indirect.cpp.
+// 3x3 convolutions of stride 1 go to winograd.cpp; gradients over few pixels, and results of several images, to
+// indirect.cpp.
 #include "kernels/cpu/conv.h"
 
 #include <algorithm>
@@ -879,6 +880,7 @@ void conv_forward(const Convolution& c, const T* x, const T* weight, const T* bi
 
 void conv_forward(const Convolution& c, const float* x, const float* weight, const Epilogue<float>& end, float* y) {
   if (winograd_suits(c)) return winograd_forward(c, x, weight, end, y);
+  if (indirect_forward_suits(c) && end.only_shifts()) return indirect_forward(c, x, weight, end.shift, y);
   HWY_DYNAMIC_DISPATCH(forward_float)({c, x, weight, end, y});
 }
 

@@ -44,7 +44,8 @@ struct Epilogue {
   const T *shift = nullptr, *scale = nullptr;
   T low = kLow, high = kHigh;
 
-  bool empty() const { return !shift && !scale && low == kLow && high == kHigh; }
+  bool empty() const { return !shift && only_shifts(); }
+  bool only_shifts() const { return !scale && low == kLow && high == kHigh; }
 
   T scale_of(int64_t channel) const { return scale ? scale[channel] : T(1); }
   T shift_of(int64_t channel) const { return shift ? shift[channel] : T(0); }

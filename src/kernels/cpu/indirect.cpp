@@ -1,10 +1,10 @@
-// Gradients of convolutions by indirection: images are copied once with the channels of a pixel side by side, and the
-// micro-kernels are told where each pixel lies that a tap reads. There are no patches to pack, rows of pixels may be
-// as short as they like, pixels outside the image cost little or nothing, and each residue modulo a stride is but
-// another list.
+// Convolutions and their gradients by indirection: images are copied once with the channels of a pixel side by side,
+// and the micro-kernels are told where each pixel lies that a tap reads. There are no patches to pack, rows of pixels
+// may be as short as they like, pixels outside the image cost little or nothing, and each residue modulo a stride is
+// but another list.
 //
-// Backward for data: 14 pixels by 32 input channels at a time, summed over the taps that reach any of the pixels and
-// over the output channels. Neighbours in a tile are the same pixel of different images, so that most tiles meet no
+// Forward and backward for data: 14 pixels by 32 channels at a time, summed over the taps that reach any of the pixels
+// and over the other channels. Neighbours in a tile are the same pixel of different images, so that most tiles meet no
 // tap outside. Backward for the weight: 14 input by 32 output channels of a tap, summed over the pairs of pixels that
 // the tap connects.
 //
@@ -30,10 +30,16 @@
 namespace rush::cpu {
 namespace {
 
-struct DataGradient {
-  const Convolution& conv;
-  const float *grad_y, *weight, *bias;
-  float* grad_x;
+// Sums for each pixel of images `to` over taps and the channels of images `from`: a convolution, or its gradient.
+struct PixelSums {
+  int64_t images, taps;
+  int64_t depth, channels;           // of `from` and of `to`
+  int64_t depth_step, channel_step;  // of the weight
+  Extent size, stride;               // of `to`, and between the pixels of a phase
+  std::vector<Extent> phases;
+  std::vector<Gather> gathers;  // one for each phase
+  const float *from, *weight, *bias;
+  float* to;
 };
 struct WeightGradient {
   const Convolution& conv;
@@ -62,20 +68,20 @@ constexpr int64_t N = kLanes<float>, P = kPanel<float>;
 // Floats from pixel to pixel: whole vectors, and not a power of two, whose multiples share few cache lines.
 constexpr int64_t pixel_row(int64_t channels) { return (ceil_div(channels, N) + 1) * N; }
 
-// Copies images so that the channels of a pixel are contiguous; behind the last pixel is one of zeros.
+// Copies images so that the channels of a pixel are contiguous; behind the last pixel of each is one of zeros.
 float* channels_last(Scratch purpose, const float* from, int64_t images, int64_t channels, int64_t pixels) {
   constexpr int64_t kBlock = 64;
   const int64_t row = pixel_row(channels), blocks = ceil_div(pixels, kBlock);
-  float* const to = scratch<float>(purpose, (images * pixels + 1) * row);
+  float* const to = scratch<float>(purpose, images * (pixels + 1) * row);
   parallel_for(0, images * blocks, std::max<int64_t>(1, (1 << 14) / (channels * std::min(pixels, kBlock))),
                [&](int64_t lo, int64_t hi) {
                  for (int64_t i = lo; i < hi; ++i) {
                    const int64_t n = i / blocks, p = i % blocks * kBlock;
                    transpose(from + n * channels * pixels + p, pixels, channels, std::min(kBlock, pixels - p),
-                             to + (n * pixels + p) * row, row);
+                             to + (n * (pixels + 1) + p) * row, row);
+                   if (p == 0) std::fill_n(to + (n * (pixels + 1) + pixels) * row, row, 0.f);
                  }
                });
-  std::fill_n(to + images * pixels * row, row, 0.f);
   return to;
 }
 
@@ -212,50 +218,45 @@ int64_t source_index(const Gather& g, const Extent& q, const Extent& offset) {
 }
 Extent position(const Extent& grid, int64_t q) { return {q / (grid[1] * grid[2]), q / grid[2] % grid[1], q % grid[2]}; }
 
-void data_gradient(const DataGradient& g) {
-  const Convolution& c = g.conv;
-  const int64_t taps = volume(c.kernel), pixels = volume(c.input), source = volume(c.output);
-  const int64_t row = pixel_row(c.out_channels), outside = c.batch * source * row;
-  const float* const grads = channels_last(Scratch::a, g.grad_y, c.batch, c.out_channels, source);
-  std::vector<Gather> gathers;
-  std::vector<Extent> phases;
-  for_each_phase(c, [&](const Extent& phase) {
-    phases.push_back(phase);
-    gathers.push_back(backward_gather(c, phase));
-  });
-
-  const int64_t panels = ceil_div(c.in_channels, P);
-  const int64_t parts = std::clamp<int64_t>(2 * num_threads() / panels, 1, c.batch);
+void pixel_sums(const PixelSums& g) {
+  const int64_t taps = g.taps, pixels = volume(g.size), source = volume(g.gathers[0].source);
+  const int64_t row = pixel_row(g.depth), image = (source + 1) * row;
+  const float* const from = channels_last(Scratch::a, g.from, g.images, g.depth, source);
+  const int64_t panels = ceil_div(g.channels, P);
+  const int64_t parts = std::clamp<int64_t>(2 * num_threads() / panels, 1, g.images);
   parallel_for(0, panels * parts, 1, [&](int64_t lo, int64_t hi) {
     for (int64_t task = lo; task < hi; ++task) {
-      const int64_t k0 = task / parts * P, channels = std::min(P, c.in_channels - k0), width = channels > N ? P : N;
-      const int64_t first = c.batch * (task % parts) / parts, images = c.batch * (task % parts + 1) / parts - first;
-      const int64_t plane = c.out_channels * width + N;  // of the weights of one tap
+      const int64_t k0 = task / parts * P, channels = std::min(P, g.channels - k0), width = channels > N ? P : N;
+      const int64_t first = g.images * (task % parts) / parts, images = g.images * (task % parts + 1) / parts - first;
+      const int64_t plane = g.depth * width + N;  // of the weights of one tap
       float* const weights = scratch<float>(Scratch::b, taps * plane);
       if (channels < width) std::fill_n(weights, taps * plane, 0.f);
-      for (int64_t o = 0; o < c.out_channels; ++o)
-        transpose(g.weight + (o * c.in_channels + k0) * taps, taps, channels, taps, weights + o * width, plane);
+      for (int64_t k = 0; k < g.depth; ++k)
+        transpose(g.weight + k0 * g.channel_step + k * g.depth_step, g.channel_step, channels, taps,
+                  weights + k * width, plane);
       HWY_ALIGN float start[P] = {};
       if (g.bias) std::copy_n(g.bias + k0, channels, start);
 
       float* const result = scratch<float>(Scratch::c, images * pixels * width);
-      for (size_t phase = 0; phase < phases.size(); ++phase) {
-        const Gather& gather = gathers[phase];
-        const int64_t count = volume(gather.grid) * images;
-        const bool one_pixel = images >= 8;  // of several images is what a tile has
-        const int64_t R = panel_rows(one_pixel ? images : count);
+      // A tile has one pixel of several images, or several of one.
+      const bool one_pixel = images >= 8;
+      const int64_t repeats = one_pixel ? 1 : images;
+      for (size_t phase = 0; phase < g.phases.size(); ++phase) {
+        const Gather& gather = g.gathers[phase];
+        const int64_t grid = volume(gather.grid), count = one_pixel ? grid * images : grid;
+        const int64_t R = panel_rows(one_pixel ? images : grid);
         int64_t length = 0;
         for (int64_t s = 0; s < count; s += length) {
-          length = std::min(R, one_pixel ? images - s % images : count - s);
+          length = std::min(R, one_pixel ? images - s % images : grid - s);
           Extent at[kMaxRows];
           int64_t image_at[kMaxRows] = {}, c_at[kMaxRows];  // rows past the last read anything: they are not stored
           for (int64_t i = 0; i < length; ++i) {
-            const int64_t q = (s + i) / images, image = (s + i) % images;
+            const int64_t q = one_pixel ? (s + i) / images : s + i, n = one_pixel ? (s + i) % images : 0;
             at[i] = position(gather.grid, q);
-            image_at[i] = (first + image) * source * row;
+            image_at[i] = n * image;
             int64_t to = 0;
-            for (int d = 0; d < 3; ++d) to = to * c.input[d] + phases[phase][d] + at[i][d] * c.stride[d];
-            c_at[i] = (image * pixels + to) * width;
+            for (int d = 0; d < 3; ++d) to = to * g.size[d] + g.phases[phase][d] + at[i][d] * g.stride[d];
+            c_at[i] = (n * pixels + to) * width;
           }
           int64_t* const a_at = scratch<int64_t>(Scratch::gather, (taps + 1) * (kMaxRows + 1));
           int64_t* const b_at = a_at + taps * kMaxRows;
@@ -271,17 +272,20 @@ void data_gradient(const DataGradient& g) {
               for (int64_t i = 0; i < kMaxRows; ++i) {
                 const int64_t index = i < length ? source_index(gather, at[i], gather.offsets[t]) : -1;
                 any |= index >= 0;
-                to[i] = index < 0 ? outside : image_at[i] + index * row;
+                to[i] = (index < 0 ? source : index) * row;
               }
             }
             if (any) b_at[used++] = gather.taps[t] * plane;
           }
-          run_pixels({length, used, c.out_channels, grads, weights, start, a_at, b_at, result, c_at}, width);
+          for (int64_t n = 0; n < repeats; ++n)
+            run_pixels({length, used, g.depth, from + (first + n) * image, weights, start, a_at, b_at,
+                        result + n * pixels * width, c_at},
+                       width);
         }
       }
       for (int64_t n = 0; n < images; ++n)
-        transpose(result + n * pixels * width, width, pixels, channels,
-                  g.grad_x + ((first + n) * c.in_channels + k0) * pixels, pixels);
+        transpose(result + n * pixels * width, width, pixels, channels, g.to + ((first + n) * g.channels + k0) * pixels,
+                  pixels);
     }
   });
 }
@@ -291,6 +295,7 @@ void weight_gradient(const WeightGradient& g) {
   const Gather gather = forward_gather(c);
   const int64_t taps = volume(c.kernel), pixels = volume(gather.grid), source = volume(gather.source);
   const int64_t x_row = pixel_row(c.in_channels), grad_row = pixel_row(c.out_channels);
+  const int64_t x_image = (source + 1) * x_row, grad_image = (pixels + 1) * grad_row;
   const float* const x = channels_last(Scratch::a, g.x, c.batch, c.in_channels, source);
   const float* const grads = channels_last(Scratch::b, g.grad_y, c.batch, c.out_channels, pixels);
   std::vector<std::vector<Pair>> pairs(static_cast<size_t>(taps));
@@ -305,7 +310,7 @@ void weight_gradient(const WeightGradient& g) {
   const int64_t groups = ceil_div(c.in_channels, group), blocks = groups * panels;
   const int64_t parts = std::clamp<int64_t>(ceil_div(int64_t{4} * num_threads(), blocks), 1, taps);  // of the taps
   // As many images as L2 holds meet all sums of a task before the next do.
-  const int64_t wave = std::max<int64_t>(1, (1 << 17) / (source * x_row + pixels * grad_row));
+  const int64_t wave = std::max<int64_t>(1, (1 << 17) / (x_image + grad_image));
   parallel_for(0, blocks * parts, 1, [&](int64_t lo, int64_t hi) {
     for (int64_t task = lo; task < hi; ++task) {
       const int64_t block = task / parts, c0 = block / panels * group, channels = std::min(group, c.in_channels - c0);
@@ -317,8 +322,8 @@ void weight_gradient(const WeightGradient& g) {
           const auto& list = pairs[static_cast<size_t>(t0 + t)];
           for (int64_t i = 0; i < channels; i += R)
             run_pairs({std::min(R, channels - i), std::min(wave, c.batch - n), static_cast<int64_t>(list.size()),
-                       x + n * source * x_row + c0 + i, grads + n * pixels * grad_row + k0, source * x_row,
-                       pixels * grad_row, list.data(), sums + (i * count + t) * width, count * width, n > 0},
+                       x + n * x_image + c0 + i, grads + n * grad_image + k0, x_image, grad_image, list.data(),
+                       sums + (i * count + t) * width, count * width, n > 0},
                       width);
         }
       float* const to = g.grad_weight + (k0 * c.in_channels + c0) * taps + t0;
@@ -337,7 +342,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace rush::cpu {
 namespace {
-HWY_EXPORT(data_gradient);
+HWY_EXPORT(pixel_sums);
 HWY_EXPORT(weight_gradient);
 }  // namespace
 
@@ -346,9 +351,37 @@ bool indirect_suits(const Convolution& c) {
          c.output[2] <= 32 && c.batch * volume(c.output) <= 8192;
 }
 
+bool indirect_forward_suits(const Convolution& c) { return indirect_suits(c) && c.batch >= 8 && volume(c.kernel) > 1; }
+
+void indirect_forward(const Convolution& c, const float* x, const float* weight, const float* bias, float* y) {
+  const int64_t taps = volume(c.kernel);
+  HWY_DYNAMIC_DISPATCH(pixel_sums)
+  ({c.batch,
+    taps,
+    c.in_channels,
+    c.out_channels,
+    taps,
+    c.in_channels * taps,
+    c.output,
+    {1, 1, 1},
+    {{0, 0, 0}},
+    {forward_gather(c)},
+    x,
+    weight,
+    bias,
+    y});
+}
+
 void indirect_backward_data(const Convolution& c, const float* grad_y, const float* weight, float* grad_x,
                             const float* bias) {
-  HWY_DYNAMIC_DISPATCH(data_gradient)({c, grad_y, weight, bias, grad_x});
+  const int64_t taps = volume(c.kernel);
+  PixelSums sums{c.batch, taps,   c.out_channels, c.in_channels, c.in_channels * taps, taps, c.input, c.stride, {}, {},
+                 grad_y,  weight, bias,           grad_x};
+  for_each_phase(c, [&](const Extent& phase) {
+    sums.phases.push_back(phase);
+    sums.gathers.push_back(backward_gather(c, phase));
+  });
+  HWY_DYNAMIC_DISPATCH(pixel_sums)(sums);
 }
 
 void indirect_backward_weight(const Convolution& c, const float* x, const float* grad_y, float* grad_weight) {
