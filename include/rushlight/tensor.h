@@ -145,7 +145,7 @@ class Tensor {
 
   uint32_t version() const { return impl_->storage ? impl_->storage->version() : 0; }
   void bump_version() const {
-    if (impl_->storage && !impl_->untracked) impl_->storage->bump_version();
+    if (impl_->storage) impl_->untracked ? impl_->storage->changed_unseen() : impl_->storage->bump_version();
   }
 
   // ---- autograd: see autograd.h ----

@@ -69,5 +69,8 @@ NB_MODULE(_C, m) {
   m.def("_max_memory_allocated", &cpu_max_memory_allocated, "The most bytes of CPU memory in use so far.");
   m.def("_memory_cached", &cpu_memory_cached, "Bytes of CPU memory kept to be used again.");
   m.def("_reset_peak_memory", &cpu_reset_peak, "Starts _max_memory_allocated() over.");
+  m.def("_kept_bytes", &kept_bytes, "Bytes that storages keep of what kernels made of them.");
+  m.def("_kept_limit", &kept_limit, "The most that they keep.");
+  m.def("_set_kept_limit", &set_kept_limit, "Sets that.");
   m.def("_empty_cache", &cpu_empty_cache, "Gives cached CPU memory back to the system.");
 }

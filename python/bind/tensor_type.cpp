@@ -375,8 +375,11 @@ PyMethodDef methods[] = {
      "Bytes of one element."},
     {"storage_offset", method<+[](const Tensor& t) { return PyLong_FromLongLong(t.storage_offset()); }>, METH_NOARGS,
      "The first element's place in the storage."},
-    {"data_ptr", method<+[](const Tensor& t) { return PyLong_FromVoidPtr(t.data_ptr()); }>, METH_NOARGS,
-     "The first element's address."},
+    {"data_ptr", method<+[](const Tensor& t) {
+       if (t.storage()) t.storage()->mark_shown();
+       return PyLong_FromVoidPtr(t.data_ptr());
+     }>,
+     METH_NOARGS, "The first element's address."},
     {"is_floating_point", method<+[](const Tensor& t) { return to_bool(t.is_floating_point()); }>, METH_NOARGS,
      nullptr},
     {"is_complex", method<+[](const Tensor& t) { return to_bool(t.is_complex()); }>, METH_NOARGS, nullptr},

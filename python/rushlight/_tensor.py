@@ -45,7 +45,7 @@ def _copied(x, memo):
     storage = _C._storage_bytes(x)
     if x.device.type != "cpu" or storage.numel() % x.element_size():
         return x.clone()
-    place = ("storage", storage.data_ptr())
+    place = ("storage", _C._storage_identity(x))
     if place not in memo:
         memo[place] = storage.clone(), storage  # the original as well: its address must not come up again
     return memo[place][0].view(x.dtype).as_strided(x.shape, x.stride(), x.storage_offset()).detach()

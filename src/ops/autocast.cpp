@@ -29,11 +29,30 @@ size_t place(DeviceType device) {
   return device == DeviceType::CUDA;
 }
 
+/// The cast of a weight of which no gradient is asked, kept with its memory until that changes.
+Tensor kept_cast(const Tensor& t, DType to) {
+  Storage& storage = *t.storage();
+  const KeptKey key{-int64_t(to) - 1, t.storage_offset(), t.numel()};
+  if (const Ref<Storage> found = storage.find_kept(key)) {
+    const Ref<TensorImpl> impl(new TensorImpl);
+    impl->storage = found;
+    impl->sizes = t.sizes();
+    impl->strides = t.strides();
+    impl->dtype = to;
+    impl->refresh();
+    return Tensor(impl);
+  }
+  const Tensor result = cast(t, to);
+  if (storage.worth_keeping(result.storage()->bytes())) storage.keep(key, result.storage());
+  return result;
+}
+
 Tensor cast_to(const Tensor& t, DType to) {
   if (t.dtype() == to) return t;
   const bool keep =
       state.cache && is_half(to) && t.dtype() == kFloat32 && t.requires_grad() && t.is_leaf() && !t.impl()->base;
   if (!keep) return cast(t, to);
+  if (!grad_enabled() && t.is_cpu() && t.is_contiguous()) return kept_cast(t, to);
   State::Kept& kept = state.casts[t.impl()];
   if (!kept.cast.defined() || kept.cast.dtype() != to || kept.recorded != grad_enabled())
     kept = {t, cast(t, to), grad_enabled()};

@@ -296,8 +296,8 @@ Errors: RuntimeError where shapes or dtypes do not fit.)",
       const int64_t step = flat.dim() > 2 ? 1 : flat.stride(-1);
       const bool fused = bias.defined() && bias.dim() == 1 && bias.sizes()[0] == outs && bias.is_contiguous();
       if (bias.defined() && !fused) put_addend(out, bias, 1);
-      cpu::product(out, m, outs, in, {flat, row, step}, {w, w.stride(-1), w.dim() == 2 ? w.strides()[0] : 0}, 1,
-                   bias.defined() && !fused ? 1 : 0, fused ? bias : Tensor());
+      cpu::product(out, m, outs, in, {flat, row, step}, {w, w.stride(-1), w.dim() == 2 ? w.strides()[0] : 0, 0, true},
+                   1, bias.defined() && !fused ? 1 : 0, fused ? bias : Tensor());
     }},
     .saves = "input if weight, weight if input",
     .vjp =

@@ -69,6 +69,7 @@ void Storage::free_data() {
 }
 
 Storage::~Storage() {
+  if (kept_.load()) drop_kept();
   if (!borrowed_)
     free_data();
   else if (release_)
@@ -88,6 +89,7 @@ bool Storage::resizable() const {
 
 void Storage::resize(int64_t bytes) {
   check(resizable(), "Trying to resize storage that is not resizable");
+  changed_unseen();
   if (const auto* counted = release_ ? release_->target<profiler::Counted>() : nullptr) {
     data_ = counted->resize(bytes);
     bytes_ = bytes;

@@ -19,8 +19,11 @@ __all__ = [
     "max_memory_allocated",
     "memory_allocated",
     "memory_reserved",
+    "packed_weights",
+    "packed_weights_limit",
     "reset_peak_memory_stats",
     "set_device",
+    "set_packed_weights_limit",
     "stream",
     "synchronize",
 ]
@@ -116,6 +119,29 @@ def reset_peak_memory_stats():
 def memory_reserved():
     """Bytes that the caching allocator holds: what is in use, and what is kept to be used again."""
     return _C._memory_allocated() + _C._memory_cached()
+
+
+def packed_weights():
+    """Bytes of weights that layers keep in the order in which they read them, beside the weights themselves.
+
+    A weight that is used again unchanged, as in inference, is packed once. Changing it drops what was packed.
+    """
+    return _C._kept_bytes()
+
+
+def packed_weights_limit():
+    """The most bytes that `packed_weights` can come to: at first an eighth of the machine's memory, at most 1 GiB."""
+    return _C._kept_limit()
+
+
+def set_packed_weights_limit(limit):
+    """Sets `packed_weights_limit`. With 0 nothing more is packed, which saves memory where it is short.
+
+    Raises ValueError for a negative limit.
+    """
+    if limit < 0:
+        raise ValueError(f"set_packed_weights_limit: expected a number of bytes, not below 0, but got {limit}")
+    _C._set_kept_limit(limit)
 
 
 def empty_cache():

@@ -44,6 +44,7 @@ struct Arguments {
   const T* w;  // the other operand: weight or grad_y
   Epilogue<T> end;
   T* out;
+  Weight memory = {};  // of w
 };
 
 }  // namespace
@@ -206,11 +207,11 @@ struct Patches {
     }
   }
   // Rows of pixels are rows of the operand where there is but one tap.
-  const T* direct(int64_t k, int64_t j) const {
+  const T* direct(int64_t k, int64_t j, bool) const {
     const int64_t pixels = gather.grid[2], n = j / pixels, q = j - n * pixels;
     return in_place && q + kPanel<T> <= pixels ? x + n * image + k * channel + q : nullptr;
   }
-  int64_t row() const { return channel; }
+  int64_t row(int64_t) const { return channel; }
 };
 
 // ---- one input channel a group --------------------------------------------------------------------------------------
@@ -717,8 +718,11 @@ void forward(const Arguments<T>& a) {
     result.data_ += g * out * place.channel;
     const int64_t source = volume(c.input);
     const Patches<T> patches{a.x + g * in * source, c.in_channels * source, source, gather};
-    multiply<T, T>(out, c.batch * place.pixels, depth, {a.w + g * out * depth, depth, 1}, patches, result, T(1), T(0),
-                   a.end.from(g * out));
+    const Strided<const T> weights{a.w + g * out * depth, depth, 1};
+    Ref<Storage> holder;
+    const T* const panels = kept_rows<T>(a.memory, weights, out, depth, holder);
+    multiply<T, T>(out, c.batch * place.pixels, depth, weights, patches, result, T(1), T(0), a.end.from(g * out),
+                   nullptr, panels);
   });
 }
 
@@ -867,21 +871,22 @@ void in_float(const T* x, int64_t x_numel, const T* w, int64_t w_numel, const T*
 }  // namespace
 
 template <class T>
-void conv_forward(const Convolution& c, const T* x, const T* weight, const T* bias, T* y) {
+void conv_forward(const Convolution& c, const T* x, const T* weight, const T* bias, T* y, Weight memory) {
   if constexpr (is_half_type<T>) {
     in_float(x, input_numel(c), weight, weight_numel(c), bias, c.out_channels, y, output_numel(c),
              [&](auto... a) { conv_forward<float>(c, a...); });
   } else if constexpr (std::is_same_v<T, float>) {
-    conv_forward(c, x, weight, Epilogue<float>{bias}, y);
+    conv_forward(c, x, weight, Epilogue<float>{bias}, y, memory);
   } else {
-    HWY_DYNAMIC_DISPATCH(forward_double)({c, x, weight, {bias}, y});
+    HWY_DYNAMIC_DISPATCH(forward_double)({c, x, weight, {bias}, y, memory});
   }
 }
 
-void conv_forward(const Convolution& c, const float* x, const float* weight, const Epilogue<float>& end, float* y) {
-  if (winograd_suits(c)) return winograd_forward(c, x, weight, end, y);
+void conv_forward(const Convolution& c, const float* x, const float* weight, const Epilogue<float>& end, float* y,
+                  Weight memory) {
+  if (winograd_suits(c)) return winograd_forward(c, x, weight, end, y, memory);
   if (indirect_forward_suits(c) && end.only_shifts()) return indirect_forward(c, x, weight, end.shift, y);
-  HWY_DYNAMIC_DISPATCH(forward_float)({c, x, weight, end, y});
+  HWY_DYNAMIC_DISPATCH(forward_float)({c, x, weight, end, y, memory});
 }
 
 template <class T>
@@ -916,9 +921,9 @@ void conv_backward_weight(const Convolution& c, const T* x, const T* grad_y, T* 
   }
 }
 
-#define RUSH_INSTANTIATE(T)                                                                  \
-  template void conv_forward<T>(const Convolution&, const T*, const T*, const T*, T*);       \
-  template void conv_backward_data<T>(const Convolution&, const T*, const T*, T*, const T*); \
+#define RUSH_INSTANTIATE(T)                                                                    \
+  template void conv_forward<T>(const Convolution&, const T*, const T*, const T*, T*, Weight); \
+  template void conv_backward_data<T>(const Convolution&, const T*, const T*, T*, const T*);   \
   template void conv_backward_weight<T>(const Convolution&, const T*, const T*, T*);
 RUSH_INSTANTIATE(float)
 RUSH_INSTANTIATE(double)

@@ -5,6 +5,7 @@
 #include <limits>
 #include <span>
 
+#include "kernels/cpu/weight.h"
 #include "rushlight/half.h"
 
 namespace rush::cpu {
@@ -57,12 +58,14 @@ struct Epilogue {
 
 /// y (batch, out_channels, output...) = x (batch, in_channels, input...) convolved with weight (out_channels,
 /// in_channels / groups, kernel...), plus bias (out_channels) unless null. T: float, double, BFloat16, Half (summed in
-/// float). Results do not depend on the number of threads.
+/// float). Results do not depend on the number of threads. What is packed of the weight may be kept with its `memory`,
+/// which changes no bit.
 template <class T>
-void conv_forward(const Convolution& conv, const T* x, const T* weight, const T* bias, T* y);
+void conv_forward(const Convolution& conv, const T* x, const T* weight, const T* bias, T* y, Weight memory = {});
 
 /// The same for floats, with any end.
-void conv_forward(const Convolution& conv, const float* x, const float* weight, const Epilogue<float>& end, float* y);
+void conv_forward(const Convolution& conv, const float* x, const float* weight, const Epilogue<float>& end, float* y,
+                  Weight memory = {});
 
 /// grad_x from grad_y; plus bias (in_channels) unless null, which is for transposed convolutions.
 template <class T>

@@ -26,13 +26,19 @@ Tensor part(const Tensor& x, int which) {
 
 using cuda::ConvolutionPass;
 
+/// The memory of the weight whose elements are read at `at`, unless that is a copy.
+Weight memory_of(const Tensor& weight, const void* at) {
+  return {weight.data_ptr() == at ? weight.storage().get() : nullptr};
+}
+
 /// One pass over contiguous memory of T, on the device of the tensors.
 template <class T>
-void run(Device device, ConvolutionPass pass, const Convolution& conv, T* out, const T* a, const T* b, const T* bias) {
+void run(Device device, ConvolutionPass pass, const Convolution& conv, T* out, const T* a, const T* b, const T* bias,
+         Weight memory = {}) {
   if (!device.is_cpu()) return cuda::convolve(device, pass, conv, dtype_of<T>, out, a, b, bias);
   switch (pass) {
     case ConvolutionPass::forward:
-      return conv_forward<T>(conv, a, b, bias, out);
+      return conv_forward<T>(conv, a, b, bias, out, memory);
     case ConvolutionPass::data:
       return conv_backward_data<T>(conv, a, b, out, bias);
     case ConvolutionPass::weight:
@@ -86,13 +92,14 @@ void biased(Tensor& out, const Tensor& a, const Tensor& b, const Tensor& bias, F
 
 void convolution(Tensor& y, const Convolution& conv, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   biased(y, x, weight, bias, [&]<class T>(T* out, const T* a, const T* w, const T* bias) {
-    run(y.device(), ConvolutionPass::forward, conv, out, a, w, bias);
+    run(y.device(), ConvolutionPass::forward, conv, out, a, w, bias, memory_of(weight, w));
   });
 }
 
 void convolution(Tensor& y, const Convolution& conv, const Tensor& x, const Tensor& weight,
                  const Epilogue<float>& end) {
-  conv_forward(conv, packed(x, kFloat32).data<float>(), packed(weight, kFloat32).data<float>(), end, y.data<float>());
+  const Tensor image = packed(x, kFloat32), w = packed(weight, kFloat32);
+  conv_forward(conv, image.data<float>(), w.data<float>(), end, y.data<float>(), {w.storage().get()});
 }
 
 void convolution_transposed(Tensor& x, const Convolution& conv, const Tensor& y, const Tensor& weight,

@@ -26,6 +26,7 @@
 #include "kernels/cpu/integers.h"
 #include "kernels/cpu/scratch.h"
 #include "kernels/cpu/transpose-inl.h"
+#include "kernels/cpu/weight.h"
 #include "rushlight/parallel.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -297,22 +298,71 @@ HWY_NOINLINE void pack_panel(const S* src, int64_t line, int64_t step, int64_t v
 
 // ---- operand b and result c as the engine sees them -----------------------------------------------------------------
 
+// Rows of a K block, for a product over k.
+template <class T>
+int64_t block_depth(int64_t k) {
+  return k == 0 ? 0 : ceil_div(k, ceil_div(k, kMaxDepth<T>));
+}
+
+// The width of the panel that begins at column j of n.
+template <class T>
+int64_t panel_width(int64_t n, int64_t j) {
+  return n - j > kLanes<T> ? kPanel<T> : kLanes<T>;
+}
+
+// All of b in panels: K block by K block, each panel by panel.
+template <class T>
+struct Panels {
+  const T* data = nullptr;
+  int64_t n = 0, k = 0;
+
+  static int64_t size(int64_t n, int64_t k) { return ceil_div(n, kLanes<T>) * kLanes<T> * k; }
+  int64_t at(int64_t k0, int64_t j) const {
+    const int64_t depth = block_depth<T>(k);
+    return size(n, k0) + j * std::min(depth, k - k0);
+  }
+};
+
 // b as a strided matrix. Anything with pack() and direct() can be in its place.
 template <class T, class S>
 struct StridedColumns {
   Strided<const S> b;
   bool in_place;  // rows are contiguous and few panels of a meet them, so that packing would cost more than it gives
+  Panels<T> panels = {};  // where they were packed before
 
   // Rows [k, k + depth) of columns [j, j + valid), as a panel of `width` columns.
   void pack(int64_t k, int64_t depth, int64_t j, int64_t valid, int64_t width, T* out) const {
     pack_panel<T, S>(b.data + k * b.row + j * b.col, b.col, b.row, valid, width, depth, out);
   }
-  // Where column j of row k can be read without packing, or null.
-  const T* direct(int64_t k, int64_t j) const {
-    if constexpr (std::is_same_v<S, T>) return in_place ? b.data + k * b.row + j : nullptr;
+  // Where the panel that begins at column j of row k, first of a K block, can be read without packing, or null. What is
+  // read beyond its columns must be there.
+  const T* direct(int64_t k, int64_t j, bool whole) const {
+    if (panels.data) return panels.data + panels.at(k, j);
+    if constexpr (std::is_same_v<S, T>) return in_place && whole ? b.data + k * b.row + j : nullptr;
     return nullptr;
   }
-  int64_t row() const { return b.row; }
+  int64_t row(int64_t width) const { return panels.data ? width : b.row; }
+
+  // The same columns, but read from panels that are kept with the memory of the weight, which begins at `data`, if they
+  // are. `holder` must live as long as they are read.
+  StridedColumns kept(const Weight& weight, const void* data, int64_t n, int64_t k, Ref<Storage>& holder) const {
+    if (in_place) return *this;
+    holder =
+        weight.keep(KeptAs::columns, sizeof(T), {n, k, b.row, b.col}, data, Panels<T>::size(n, k) * int64_t{sizeof(T)},
+                    [&](void* to) { pack_all(n, k, static_cast<T*>(to)); });
+    return {b, false, holder ? Panels<T>{static_cast<const T*>(holder->data()), n, k} : Panels<T>{}};
+  }
+
+ private:
+  void pack_all(int64_t n, int64_t k, T* to) const {
+    const Panels<T> all{to, n, k};
+    const int64_t depth = block_depth<T>(k), panels_n = ceil_div(n, kPanel<T>);
+    parallel_for(0, panels_n, 1, [&](int64_t lo, int64_t hi) {
+      for (int64_t k0 = 0; k0 < k; k0 += depth)
+        for (int64_t j = lo * kPanel<T>; j < std::min(n, hi * kPanel<T>); j += kPanel<T>)
+          pack(k0, std::min(depth, k - k0), j, std::min(n - j, kPanel<T>), panel_width<T>(n, j), to + all.at(k0, j));
+    });
+  }
 };
 
 // c as a strided matrix. A replacement has offset(j), where column j of row 0 lies, and run(j), how many columns from j
@@ -395,24 +445,59 @@ void split(int64_t n, int64_t parts, const Body& body) {
   });
 }
 
+// Packs `rows` rows of a by k into panels: K block by K block of `depth`, each panel by panel. Tasks are at most
+// `tasks`.
+template <class T, class S>
+void pack_rows(Strided<const S> a, int64_t rows, int64_t k, int64_t depth, int64_t tasks, T* to) {
+  const int64_t R = panel_rows(rows), panels = ceil_div(rows, R);
+  split(panels, tasks, [&](int64_t lo, int64_t hi) {
+    for (int64_t k0 = 0; k0 < k; k0 += depth)
+      for (int64_t p = lo; p < hi; ++p) {
+        const int64_t lines = std::min(R, rows - p * R), kc = std::min(depth, k - k0);
+        pack_panel<T, S>(a.data + p * R * a.row + k0 * a.col, a.row, a.col, lines, kernel_rows(lines), kc,
+                         to + panels * R * k0 + p * R * kc);
+      }
+  });
+}
+
+// a is packed in pieces of at most 8 MiB: rows, then columns of a piece.
+template <class T>
+constexpr int64_t kPieceSize = (8 << 20) / sizeof(T);
+template <class T>
+int64_t piece_rows(int64_t m, int64_t depth) {
+  return std::min(m, std::max<int64_t>(kMaxRows, kPieceSize<T> / std::max<int64_t>(depth, 1)));
+}
+template <class T>
+int64_t piece_depth(int64_t rows, int64_t depth) {
+  return std::max<int64_t>(depth, kPieceSize<T> / rows / std::max<int64_t>(depth, 1) * depth);
+}
+
+// The panels of a's m rows as multiply() packs them, kept with the memory of the weight that they are, which begins at
+// `data`; null where they are not, or where multiply() would need pieces. `holder` must live as long as they are read.
+template <class T>
+const T* kept_rows(const Weight& weight, Strided<const T> a, int64_t m, int64_t k, Ref<Storage>& holder) {
+  const int64_t depth = block_depth<T>(k);
+  if (m == 0 || k == 0 || piece_rows<T>(m, depth) < m || piece_depth<T>(m, depth) < k) return nullptr;
+  const int64_t R = panel_rows(m), panels = ceil_div(m, R);
+  holder = weight.keep(KeptAs::rows, sizeof(T), {m, k, a.row, a.col}, a.data, panels * R * k * int64_t{sizeof(T)},
+                       [&](void* to) { pack_rows<T, T>(a, m, k, depth, panels, static_cast<T*>(to)); });
+  return holder ? static_cast<const T*>(holder->data()) : nullptr;
+}
+
 // c = alpha * a b + beta * c + bias, which has an element for each column, then `end`, for the rows. `columns` is b,
-// `result` is c.
+// `result` is c; where all of a is packed already, `a_panels` are its panels.
 template <class T, class S, class Sum = MulAdd, class Columns, class Result>
 void multiply(int64_t m, int64_t n, int64_t k, Strided<const S> a, const Columns& columns, const Result& result,
-              T alpha, T beta, const Epilogue<T>& end = {}, const T* bias = nullptr) {
+              T alpha, T beta, const Epilogue<T>& end = {}, const T* bias = nullptr, const T* a_panels = nullptr) {
   if (m == 0 || n == 0) return;
-  constexpr int64_t N = kLanes<T>, P = kPanel<T>;
+  constexpr int64_t P = kPanel<T>, N = kLanes<T>;
   const int64_t n_panels = ceil_div(n, P);
-  const int64_t depth = k == 0 ? 0 : ceil_div(k, ceil_div(k, kMaxDepth<T>));  // of a K block
-  const bool b_in_place = columns.direct(0, 0) != nullptr;
-  const bool a_in_place =
-      std::is_same_v<S, T> && a.col == 1 && n_panels <= (b_in_place ? 8 : 4) && a.row * sizeof(T) % 2048 != 0;
-  // a is packed in pieces of at most 8 MiB.
-  constexpr int64_t kPieceSize = (8 << 20) / sizeof(T);
-  const int64_t piece_m =
-      a_in_place ? m : std::min(m, std::max<int64_t>(kMaxRows, kPieceSize / std::max<int64_t>(depth, 1)));
-  const int64_t piece_k =
-      a_in_place ? k : std::max<int64_t>(depth, kPieceSize / piece_m / std::max<int64_t>(depth, 1) * depth);
+  const int64_t depth = block_depth<T>(k);
+  const bool b_in_place = columns.direct(0, 0, n >= P) != nullptr;
+  const bool a_in_place = !a_panels && std::is_same_v<S, T> && a.col == 1 && n_panels <= (b_in_place ? 8 : 4) &&
+                          a.row * sizeof(T) % 2048 != 0;
+  const int64_t piece_m = a_in_place ? m : piece_rows<T>(m, depth);
+  const int64_t piece_k = a_in_place ? k : piece_depth<T>(piece_m, depth);
 
   for (int64_t m0 = 0; m0 < m; m0 += piece_m) {
     const int64_t rows = std::min(piece_m, m - m0);
@@ -428,19 +513,12 @@ void multiply(int64_t m, int64_t n, int64_t k, Strided<const S> a, const Columns
       const int64_t n_blocks = ceil_div(n_panels, block_panels);
       const int64_t m_blocks = std::clamp<int64_t>(max_tasks / n_blocks, 1, std::max<int64_t>(1, rows / 128));
 
-      const T* packed_a = nullptr;
-      if (!a_in_place) {
+      const T* packed_a = a_panels;
+      if (!a_in_place && !a_panels) {
         T* to = scratch<T>(Scratch::a, m_panels * R * ks);
         packed_a = to;
-        split(m_panels, max_tasks > 1 ? std::min<int64_t>(m_panels, rows * ks >> 13) : 1, [&](int64_t lo, int64_t hi) {
-          for (int64_t kb = 0; kb < ks; kb += depth)
-            for (int64_t p = lo; p < hi; ++p) {
-              const int64_t panel = kernel_rows(std::min(R, rows - p * R));
-              pack_panel<T, S>(a.data + (m0 + p * R) * a.row + (k0 + kb) * a.col, a.row, a.col,
-                               std::min(R, rows - p * R), panel, std::min(depth, ks - kb),
-                               to + m_panels * R * kb + p * R * std::min(depth, ks - kb));
-            }
-        });
+        const int64_t tasks = max_tasks > 1 ? std::min<int64_t>(m_panels, rows * ks >> 13) : 1;
+        pack_rows<T, S>({a.data + m0 * a.row + k0 * a.col, a.row, a.col}, rows, ks, depth, tasks, to);
       }
 
       const auto task = [&](int64_t p_lo, int64_t p_hi, int64_t jp_lo, int64_t jp_hi) {
@@ -451,8 +529,8 @@ void multiply(int64_t m, int64_t n, int64_t k, Strided<const S> a, const Columns
           const int64_t kc = std::min(depth, ks - kb);
           const bool first = k0 + kb == 0, last = k0 + kb + kc >= k;
           for (int64_t jp = jp_lo; jp < jp_hi; ++jp) {
-            const int64_t cols = std::min(P, n - jp * P), width = cols > N ? P : N;
-            if (kc > 0 && (cols < width || !columns.direct(k0 + kb, jp * P)))
+            const int64_t cols = std::min(P, n - jp * P), width = panel_width<T>(n, jp * P);
+            if (kc > 0 && !columns.direct(k0 + kb, jp * P, cols == width))
               columns.pack(k0 + kb, kc, jp * P, cols, width, packed_b + (jp - jp_lo) * P * depth);
           }
           for (int64_t p = p_lo; p < p_hi; ++p) {
@@ -467,10 +545,10 @@ void multiply(int64_t m, int64_t n, int64_t k, Strided<const S> a, const Columns
             t.a_step = kernel_rows(t.rows);
             const Epilogue<T> end_of_rows = end.from(i);
             for (int64_t jp = jp_lo; jp < jp_hi; ++jp) {
-              const int64_t j = jp * P, cols = std::min(P, n - j), width = cols > N ? P : N;
-              const T* in_place = cols < width ? nullptr : columns.direct(k0 + kb, j);
+              const int64_t j = jp * P, cols = std::min(P, n - j), width = panel_width<T>(n, j);
+              const T* in_place = columns.direct(k0 + kb, j, cols == width);
               t.b = in_place ? in_place : packed_b + (jp - jp_lo) * P * depth;
-              t.b_row = in_place ? columns.row() : width;
+              t.b_row = in_place ? columns.row(width) : width;
               const bool whole = cols == width && result.run(j) >= cols;
               const T beta_now = first ? beta : T(1);
               t.c = whole ? result.data() + i * result.row() + result.offset(j) : aside;

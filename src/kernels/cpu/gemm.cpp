@@ -27,6 +27,7 @@ struct Product {
   Strided<T> c;
   compute_t<T> alpha, beta;
   Bias<T> bias;
+  Weight b_weight;
 };
 
 /// Whether the CPU has instructions that multiply pairs of bfloat16 and sum in float.
@@ -335,9 +336,14 @@ void product(const Product<S>& p) {
                              for (int64_t x = 0; x < count; ++x) store<T>(p, i + x, 0, sums[x]);
                            });
   const bool b_small = p.k * p.n * int64_t{sizeof(T)} <= 256 << 10;  // stays in L2 from one panel of a to the next
-  const StridedColumns<T, S> columns{p.b, p.b.col == 1 && (p.m <= kMaxRows || (b_small && p.m <= 16 * kMaxRows))};
+  const bool in_place = p.b.col == 1 && (p.m <= kMaxRows || (b_small && p.m <= 16 * kMaxRows));
+  Ref<Storage> holder;
+  const auto kept_columns = [&] {
+    return StridedColumns<T, S>{p.b, in_place}.kept(p.b_weight, p.b.data, p.n, p.k, holder);
+  };
   if constexpr (std::is_same_v<S, T>) {
-    multiply<T, S>(p.m, p.n, p.k, p.a, columns, StridedResult<T>{p.c}, p.alpha, p.beta, {p.bias.row}, p.bias.col);
+    multiply<T, S>(p.m, p.n, p.k, p.a, kept_columns(), StridedResult<T>{p.c}, p.alpha, p.beta, {p.bias.row},
+                   p.bias.col);
   } else {
     const int64_t rows = std::clamp<int64_t>((4 << 20) / p.n, kMaxRows, p.m < kMaxRows ? kMaxRows : p.m);
     T* sums = scratch<T>(Scratch::c, std::min(rows, p.m) * p.n);
@@ -356,14 +362,16 @@ void product(const Product<S>& p) {
       if (multiplies_bfloat16()) {
         const auto a = in_pairs(p.m, p.k, p.a.data, p.a.row, p.a.col, Scratch::gather);
         const auto b = in_pairs(p.n, p.k, p.b.data, p.b.col, p.b.row, Scratch::operand);
-        const StridedColumns<T, T> pairs{{b.data, b.col, b.row}, b.row == 1 && columns.in_place};
+        const int64_t k = ceil_div(p.k, int64_t{2});
+        const auto pairs = StridedColumns<T, T>{{b.data, b.col, b.row}, b.row == 1 && in_place}.kept(
+            p.b_weight, p.b.data, p.n, k, holder);
         return in_blocks([&](int64_t i0, int64_t count) {
-          multiply<T, T, MulAddPairs>(count, p.n, ceil_div(p.k, int64_t{2}), {a.data + i0 * a.row, a.row, a.col}, pairs,
-                                      result, T(1), T(0));
+          multiply<T, T, MulAddPairs>(count, p.n, k, {a.data + i0 * a.row, a.row, a.col}, pairs, result, T(1), T(0));
         });
       }
     }
 #endif
+    const auto columns = kept_columns();
     in_blocks([&](int64_t i0, int64_t count) {
       multiply<T, S>(count, p.n, p.k, {p.a.data + i0 * p.a.row, p.a.row, p.a.col}, columns, result, T(1), T(0));
     });
@@ -415,7 +423,7 @@ void product_of_parts(const Product<std::complex<T>>& p) {
     return Strided<Part>{reinterpret_cast<Part*>(m.data) + i, 2 * m.row, 2 * m.col};
   };
   const auto add = [&](int64_t a, int64_t b, int64_t c, T alpha, T beta) {
-    dispatch(Product<T>{p.m, p.n, p.k, part(p.a, a), part(p.b, b), part(p.c, c), alpha, beta, {}});
+    dispatch(Product<T>{p.m, p.n, p.k, part(p.a, a), part(p.b, b), part(p.c, c), alpha, beta, {}, {}});
   };
   const T alpha = p.alpha.real(), beta = p.beta.real();
   add(0, 0, 0, alpha, beta);
@@ -465,8 +473,8 @@ void dispatch(const Product<T>& p) {
 
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, Strided<const T> a, Strided<const T> b, Strided<T> c, compute_t<T> alpha,
-          compute_t<T> beta, Bias<T> bias) {
-  dispatch(Product<T>{m, n, k, a, b, c, alpha, beta, bias});
+          compute_t<T> beta, Bias<T> bias, Weight b_weight) {
+  dispatch(Product<T>{m, n, k, a, b, c, alpha, beta, bias, b_weight});
 }
 
 void gemm_u8s8(int64_t m, int64_t n, int64_t k, Strided<const uint8_t> a, Strided<const int8_t> b, Strided<int32_t> c) {
@@ -494,7 +502,7 @@ void batched_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, Strided<const 
 
 #define RUSH_INSTANTIATE(T)                                                                                      \
   template void gemm<T>(int64_t, int64_t, int64_t, Strided<const T>, Strided<const T>, Strided<T>, compute_t<T>, \
-                        compute_t<T>, Bias<T>);                                                                  \
+                        compute_t<T>, Bias<T>, Weight);                                                          \
   template void batched_gemm<T>(int64_t, int64_t, int64_t, int64_t, Strided<const T>, int64_t, Strided<const T>, \
                                 int64_t, Strided<T>, int64_t, compute_t<T>, compute_t<T>);
 RUSH_INSTANTIATE(float)

@@ -25,7 +25,8 @@ void product(Tensor& out, int64_t m, int64_t n, int64_t k, const Matrices& a, co
   for_all(out.dtype(), [&]<class T>() {
     if constexpr (!std::is_same_v<T, bool>)
       gemm<T>(m, n, k, operand<T>(a), operand<T>(b), {out.data<T>(), n, 1}, alpha.to<compute_t<T>>(),
-              beta.to<compute_t<T>>(), {nullptr, bias.defined() ? bias.data<T>() : nullptr});
+              beta.to<compute_t<T>>(), {nullptr, bias.defined() ? bias.data<T>() : nullptr},
+              {b.weight ? b.tensor.storage().get() : nullptr});
   });
 }
 

@@ -8,6 +8,7 @@ namespace rush::cpu {
 struct Matrices {
   const Tensor& tensor;
   int64_t row, col, batch = 0;
+  bool weight = false;  // is read again and again: what is packed of it is worth keeping
 };
 
 /// out (m, n), contiguous, = alpha * a b + beta * out + bias, where bias is undefined or contiguous (n). out is not

@@ -78,6 +78,8 @@ struct Product {
   int64_t images, in, out;
   int64_t height, width, out_height, out_width, top, left;
   bool turned;  // weights are (in, out, 3, 3) and to be turned round
+  Weight memory = {};
+  const float* lines = nullptr;  // the weights by panels of output channels, where they are kept so
 };
 
 struct WeightGradient {
@@ -289,26 +291,57 @@ HWY_NOINLINE void write_tiles(const Transformed& in, int64_t row, int64_t column
 
 constexpr int64_t kWeightRows = 16;  // input channels whose weights are transposed together
 
+// The weights of `width` output channels from k0 on and of `channels` input channels from c0 on, as lines: (input
+// channel, tap) by output channel.
+HWY_NOINLINE void transpose_weights(const Product& p, int64_t k0, int64_t width, int64_t c0, int64_t channels,
+                                    float* lines) {
+  const int64_t outs = std::min(width, p.out - k0);
+  if (outs < width) std::fill_n(lines, channels * 9 * width, 0.f);
+  if (p.turned) {
+    for (int64_t c = 0; c < channels; ++c)
+      transpose(p.weight + ((c0 + c) * p.out + k0) * 9, 9, outs, 9, lines + c * 9 * width, width);
+    return;
+  }
+  // The next ones: these are more streams than the hardware follows.
+  const int64_t next = std::min(kWeightRows, p.in - c0 - channels) * 9;
+  for (int64_t o = 0; o < outs; ++o)
+    for (int64_t i = 0; i < next; i += 16)
+      __builtin_prefetch(p.weight + ((k0 + o) * p.in + c0 + channels) * 9 + i, 0, 2);
+  transpose(p.weight + (k0 * p.in + c0) * 9, p.in * 9, outs, channels * 9, lines, width);
+}
+
+// All of them, panel by panel, kept with the weight's memory. Their transforms, of four times the size, are not: making
+// them again costs less than reading them.
+Product with_kept_lines(const Product& p, Ref<Storage>& holder) {
+  if (p.turned) return p;
+  const int64_t size = round_up(p.out) * p.in * 9;
+  holder = p.memory.keep(
+      KeptAs::lines, sizeof(float), {p.out, p.in}, p.weight, size * int64_t{sizeof(float)}, [&](void* to) {
+        parallel_for(0, ceil_div(p.out, kPanel<float>), 1, [&](int64_t lo, int64_t hi) {
+          for (int64_t k0 = lo * kPanel<float>; k0 < std::min(p.out, hi * kPanel<float>); k0 += kPanel<float>)
+            for (int64_t c0 = 0, width = panel_width<float>(p.out, k0); c0 < p.in; c0 += kWeightRows)
+              transpose_weights(p, k0, width, c0, std::min(kWeightRows, p.in - c0),
+                                static_cast<float*>(to) + (k0 * p.in + c0 * width) * 9);
+        });
+      });
+  Product with = p;
+  with.lines = holder ? static_cast<const float*>(holder->data()) : nullptr;
+  return with;
+}
+
 // A row for each of `depth` input channels from `first` on: the weights of `width` output channels from k0 on.
 template <int W>
 HWY_NOINLINE void transform_weights(const Product& p, int64_t k0, int64_t width, int64_t first, int64_t depth,
                                     const Transformed& out) {
   const D d;
-  const int64_t outs = std::min(width, p.out - k0), end = first + depth;
-  HWY_ALIGN float lines[kWeightRows * 9 * kPanel<float>];  // (input channel, tap) by output channel
-  if (outs < width) std::fill_n(lines, kWeightRows * 9 * width, 0.f);
+  const int64_t end = first + depth;
+  HWY_ALIGN float aside[kWeightRows * 9 * kPanel<float>];
   for (int64_t c0 = first; c0 < end; c0 += kWeightRows) {
     const int64_t channels = std::min(kWeightRows, end - c0);
-    if (p.turned) {
-      for (int64_t c = 0; c < channels; ++c)
-        transpose(p.weight + ((c0 + c) * p.out + k0) * 9, 9, outs, 9, lines + c * 9 * width, width);
-    } else {
-      // The next ones: these are more streams than the hardware follows.
-      const int64_t next = std::min(kWeightRows, p.in - c0 - channels) * 9;
-      for (int64_t o = 0; o < outs; ++o)
-        for (int64_t i = 0; i < next; i += 16)
-          __builtin_prefetch(p.weight + ((k0 + o) * p.in + c0 + channels) * 9 + i, 0, 2);
-      transpose(p.weight + (k0 * p.in + c0) * 9, p.in * 9, outs, channels * 9, lines, width);
+    const float* lines = p.lines + (k0 * p.in + c0 * width) * 9;
+    if (!p.lines) {
+      transpose_weights(p, k0, width, c0, channels, aside);
+      lines = aside;
     }
     for (int64_t c = 0; c < channels; ++c)
       for (int64_t v = 0; v < width; v += N) {
@@ -325,8 +358,6 @@ HWY_NOINLINE void transform_weights(const Product& p, int64_t k0, int64_t width,
 }
 
 // ---- forward --------------------------------------------------------------------------------------------------------
-
-int64_t panel_width(int64_t out, int64_t k0) { return out - k0 > N ? kPanel<float> : N; }
 
 // m = v u, or m += v u, for each position: of `count` tiles and u's input channels, which begin at v's column `first`.
 template <int W>
@@ -348,7 +379,7 @@ void multiply_positions(const Transformed& v, int64_t row0, int64_t first, int64
 template <int W>
 void multiply_panel(const Product& p, const Tiles& tiles, const Transformed& v, int64_t first, const Transformed& u,
                     int64_t k0, int64_t lo, int64_t hi) {
-  const int64_t width = panel_width(p.out, k0);
+  const int64_t width = panel_width<float>(p.out, k0);
   while (lo < hi) {
     int64_t next = lo + 1;
     while (next < hi && tiles.first(next + 1) - tiles.first(lo) <= kSegment) ++next;
@@ -367,7 +398,7 @@ void multiply_panel(const Product& p, const Tiles& tiles, const Transformed& v, 
 template <int W>
 void multiply_few(const Product& p, const Tiles& tiles, const Transformed& v, int64_t k0) {
   constexpr int64_t kDepth = (448 << 10) / (W * W * kPanel<float> * int64_t(sizeof(float))) / kWeightRows * kWeightRows;
-  const int64_t width = panel_width(p.out, k0);
+  const int64_t width = panel_width<float>(p.out, k0);
   const Transformed m = transformed(Scratch::c, W * W, tiles.count(), width);
   for (int64_t first = 0; first < p.in; first += kDepth) {
     const int64_t depth = std::min(kDepth, p.in - first);
@@ -397,7 +428,7 @@ void multiply_images_by(const Product& p) {
     const int64_t row = p.in * kPanel<float> + kPad;  // of one panel and position
     float* const weights = scratch<float>(Scratch::b, panels * W * W * row);
     const auto panel_weights = [&](int64_t panel) {
-      return Transformed{weights + panel * W * W * row, panel_width(p.out, panel * kPanel<float>), row};
+      return Transformed{weights + panel * W * W * row, panel_width<float>(p.out, panel * kPanel<float>), row};
     };
     parallel_for(0, panels, 1, [&](int64_t lo, int64_t hi) {
       for (int64_t panel = lo; panel < hi; ++panel)
@@ -416,7 +447,7 @@ void multiply_images_by(const Product& p) {
   parallel_for(0, segments, 1, [&](int64_t lo, int64_t hi) { transform_segments<W>(p, tiles, lo, hi, v, 0); });
   parallel_for(0, panels, 1, [&](int64_t lo, int64_t hi) {
     for (int64_t panel = lo; panel < hi; ++panel) {
-      const int64_t k0 = panel * kPanel<float>, width = panel_width(p.out, k0);
+      const int64_t k0 = panel * kPanel<float>, width = panel_width<float>(p.out, k0);
       if (tiles.count() <= 2 * kSegment) {
         multiply_few<W>(p, tiles, v, k0);
         continue;
@@ -428,7 +459,11 @@ void multiply_images_by(const Product& p) {
   });
 }
 
-void multiply_images(const Product& p) { p.side == 4 ? multiply_images_by<6>(p) : multiply_images_by<4>(p); }
+void multiply_images(const Product& p) {
+  Ref<Storage> holder;
+  const Product with = with_kept_lines(p, holder);
+  p.side == 4 ? multiply_images_by<6>(with) : multiply_images_by<4>(with);
+}
 
 // ---- the gradient of the weights ------------------------------------------------------------------------------------
 
@@ -480,7 +515,7 @@ void multiply_gradients_by(const WeightGradient& g) {
     parallel_for(0, groups * panels, 1, [&](int64_t lo, int64_t hi) {
       for (int64_t task = lo; task < hi; ++task) {
         const int64_t c0 = task / panels * group, channels = std::min(group, g.in - c0);
-        const int64_t k0 = task % panels * kPanel<float>, width = panel_width(g.out, k0);
+        const int64_t k0 = task % panels * kPanel<float>, width = panel_width<float>(g.out, k0);
         float* const sums = shared ? shared + task * size : scratch<float>(Scratch::c, size);
         for (int64_t position = 0; position < W * W; ++position)
           for (int64_t c = 0; c < channels; c += R)
@@ -526,10 +561,11 @@ int64_t best_side(const Convolution& c) {
 
 bool winograd_suits(const Convolution& c) { return best_side(c) != 0; }
 
-void winograd_forward(const Convolution& c, const float* x, const float* weight, const Epilogue<float>& end, float* y) {
+void winograd_forward(const Convolution& c, const float* x, const float* weight, const Epilogue<float>& end, float* y,
+                      Weight memory) {
   HWY_DYNAMIC_DISPATCH(multiply_images)
   ({best_side(c), x, weight, end, y, c.batch, c.in_channels, c.out_channels, c.input[1], c.input[2], c.output[1],
-    c.output[2], -c.padding[1], -c.padding[2], false});
+    c.output[2], -c.padding[1], -c.padding[2], false, memory});
 }
 
 void winograd_backward_data(const Convolution& c, const float* grad_y, const float* weight, float* grad_x,

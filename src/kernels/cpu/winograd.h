@@ -9,7 +9,7 @@ bool winograd_suits(const Convolution& conv);
 
 /// As conv_forward, conv_backward_data and conv_backward_weight. Errors are about twice those of plain summation.
 void winograd_forward(const Convolution& conv, const float* x, const float* weight, const Epilogue<float>& end,
-                      float* y);
+                      float* y, Weight memory);
 void winograd_backward_data(const Convolution& conv, const float* grad_y, const float* weight, float* grad_x,
                             const float* bias);
 void winograd_backward_weight(const Convolution& conv, const float* x, const float* grad_y, float* grad_weight);
