@@ -329,31 +329,37 @@ Product with_kept_lines(const Product& p, Ref<Storage>& holder) {
   return with;
 }
 
+// The lines of transpose_weights, where they are kept or else in `aside`.
+const float* weight_lines(const Product& p, int64_t k0, int64_t width, int64_t c0, int64_t channels, float* aside) {
+  if (p.lines) return p.lines + (k0 * p.in + c0 * width) * 9;
+  transpose_weights(p, k0, width, c0, channels, aside);
+  return aside;
+}
+
+// The transform of N output channels' weights, whose taps lie `width` apart, to each position's plane.
+template <int W>
+HWY_INLINE void transform_taps(const Product& p, const float* taps, int64_t width, float* to, int64_t plane) {
+  const D d;
+  transform_square<3, W>(
+      [&](int y, int x) HWY_ATTR {
+        const float* const at = taps + (p.turned ? 8 - (y * 3 + x) : y * 3 + x) * width;
+        __builtin_prefetch(at + kWeightRows * 9 * width, 0, 2);  // where lines are kept, they come from memory
+        return hn::LoadU(d, at);
+      },
+      [&](int y, int x, Vec u) HWY_ATTR { hn::StoreU(u, d, to + (y * W + x) * plane); });
+}
+
 // A row for each of `depth` input channels from `first` on: the weights of `width` output channels from k0 on.
 template <int W>
 HWY_NOINLINE void transform_weights(const Product& p, int64_t k0, int64_t width, int64_t first, int64_t depth,
                                     const Transformed& out) {
-  const D d;
-  const int64_t end = first + depth;
   HWY_ALIGN float aside[kWeightRows * 9 * kPanel<float>];
-  for (int64_t c0 = first; c0 < end; c0 += kWeightRows) {
-    const int64_t channels = std::min(kWeightRows, end - c0);
-    const float* lines = p.lines + (k0 * p.in + c0 * width) * 9;
-    if (!p.lines) {
-      transpose_weights(p, k0, width, c0, channels, aside);
-      lines = aside;
-    }
+  for (int64_t c0 = first; c0 < first + depth; c0 += kWeightRows) {
+    const int64_t channels = std::min(kWeightRows, first + depth - c0);
+    const float* const lines = weight_lines(p, k0, width, c0, channels, aside);
     for (int64_t c = 0; c < channels; ++c)
-      for (int64_t v = 0; v < width; v += N) {
-        const float* const taps = lines + c * 9 * width + v;
-        float* const to = out.data + (c0 - first + c) * out.row + v;
-        transform_square<3, W>(
-            [&](int y, int x) HWY_ATTR {
-              const int tap = y * 3 + x;
-              return hn::Load(d, taps + (p.turned ? 8 - tap : tap) * width);
-            },
-            [&](int y, int x, Vec u) HWY_ATTR { hn::StoreU(u, d, to + (y * W + x) * out.plane); });
-      }
+      for (int64_t v = 0; v < width; v += N)
+        transform_taps<W>(p, lines + c * 9 * width + v, width, out.data + (c0 - first + c) * out.row + v, out.plane);
   }
 }
 
@@ -393,10 +399,40 @@ void multiply_panel(const Product& p, const Tiles& tiles, const Transformed& v, 
   }
 }
 
-// The same for all tiles where these are few: with the weights of some input channels at a time, whose transforms stay
-// in L2.
+constexpr int64_t kFewTiles = 8;  // whose sums of N output channels take half of L1
+
+// Transformed tiles by blocks of N channels: (block, position, tile, channel).
+Transformed block_of(const Transformed& v, int64_t c0, int64_t positions) {
+  return {v.data + c0 / N * positions * v.plane, v.row, v.plane};
+}
+
+// m = v u, or m += v u, for R tiles, N output channels and `depth` input channels.
+template <int R>
+HWY_INLINE void multiply_tiles(const float* v, const float* u, int64_t depth, bool first, float* m, int64_t row) {
+  const D d;
+  Vec sums[R];
+#pragma GCC unroll 8
+  for (int t = 0; t < R; ++t) sums[t] = first ? hn::Zero(d) : hn::LoadU(d, m + t * row);
+  for (int64_t c = 0; c < depth; ++c, ++v, u += N) {
+    const Vec weights = hn::Load(d, u);
+#pragma GCC unroll 8
+    for (int t = 0; t < R; ++t) sums[t] = hn::MulAdd(hn::Set(d, v[t * N]), weights, sums[t]);
+  }
+#pragma GCC unroll 8
+  for (int t = 0; t < R; ++t) hn::StoreU(sums[t], d, m + t * row);
+}
+
 template <int W>
-void multiply_few(const Product& p, const Tiles& tiles, const Transformed& v, int64_t k0) {
+void write_panel(const Product& p, const Tiles& tiles, const Transformed& m, int64_t k0, int64_t width) {
+  for (int64_t i = 0; i < tiles.segments(); ++i)
+    for (int64_t c = 0; c < width; c += N)
+      if (k0 + c < p.out) write_tiles<W>(m, tiles.first(i), c, Segment(tiles, i), p, k0 + c);
+}
+
+// The same for all tiles where these are not many: with the weights of some input channels at a time, whose transforms
+// stay in L2.
+template <int W>
+void multiply_some(const Product& p, const Tiles& tiles, const Transformed& v, int64_t k0) {
   constexpr int64_t kDepth = (448 << 10) / (W * W * kPanel<float> * int64_t(sizeof(float))) / kWeightRows * kWeightRows;
   const int64_t width = panel_width<float>(p.out, k0);
   const Transformed m = transformed(Scratch::c, W * W, tiles.count(), width);
@@ -406,9 +442,44 @@ void multiply_few(const Product& p, const Tiles& tiles, const Transformed& v, in
     transform_weights<W>(p, k0, width, first, depth, u);
     multiply_positions<W>(v, 0, first, tiles.count(), u, depth, width, m);
   }
-  for (int64_t i = 0; i < tiles.segments(); ++i)
-    for (int64_t c = 0; c < width; c += N)
-      if (k0 + c < p.out) write_tiles<W>(m, tiles.first(i), c, Segment(tiles, i), p, k0 + c);
+  write_panel<W>(p, tiles, m, k0, width);
+}
+
+// The same where they are few: with the weights of a few input channels at a time, whose transforms stay in L1, as the
+// sums do. v is in blocks.
+template <int W>
+void multiply_few(const Product& p, const Tiles& tiles, const Transformed& v, int64_t k0) {
+  constexpr int64_t kFew = 8;
+  const int64_t width = panel_width<float>(p.out, k0), count = tiles.count();
+  const Transformed m = transformed(Scratch::c, W * W, count, width);
+  HWY_ALIGN float aside[kWeightRows * 9 * kPanel<float>];
+  HWY_ALIGN float u[W * W * kFew * N];
+  for (int64_t c0 = 0; c0 < p.in; c0 += N) {
+    const int64_t channels = std::min(N, p.in - c0);
+    const float* const lines = weight_lines(p, k0, width, c0, channels, aside);
+    const Transformed block = block_of(v, c0, W * W);
+    for (int64_t column = 0; column < width; column += N)
+      for (int64_t c1 = 0; c1 < channels; c1 += kFew) {
+        const int64_t depth = std::min(kFew, channels - c1);
+        for (int64_t c = 0; c < depth; ++c)
+          transform_taps<W>(p, lines + (c1 + c) * 9 * width + column, width, u + c * N, kFew * N);
+        const bool first = c0 + c1 == 0;
+        for (int64_t position = 0; position < W * W; ++position) {
+          const float* from = block.data + position * block.plane + c1;
+          const float* const weights = u + position * kFew * N;
+          float* to = m.data + position * m.plane + column;
+          int64_t left = count;
+          const auto run = [&]<int R>() HWY_ATTR {
+            for (; left >= R; left -= R, from += R * N, to += R * m.row)
+              multiply_tiles<R>(from, weights, depth, first, to, m.row);
+          };
+          run.template operator()<8>();
+          run.template operator()<4>();
+          run.template operator()<1>();
+        }
+      }
+  }
+  write_panel<W>(p, tiles, m, k0, width);
 }
 
 template <int W>
@@ -443,13 +514,33 @@ void multiply_images_by(const Product& p) {
     });
     return;
   }
-  const Transformed v = transformed(Scratch::a, W * W, tiles.count(), round_up(p.in));
-  parallel_for(0, segments, 1, [&](int64_t lo, int64_t hi) { transform_segments<W>(p, tiles, lo, hi, v, 0); });
+  const bool few = tiles.count() <= kFewTiles;
+  Transformed v;
+  if (few) {
+    const int64_t plane = tiles.count() * N;
+    v = {scratch<float>(Scratch::a, W * W * plane * ceil_div(p.in, N)), N, plane};
+    parallel_for(0, ceil_div(p.in, N), 1, [&](int64_t lo, int64_t hi) {
+      const Planes planes{p.x, p.in, p.height, p.width, p.top, p.left};
+      for (int64_t c0 = lo * N; c0 < std::min(p.in, hi * N); c0 += N) {
+        Transformed block = block_of(v, c0, W * W);
+        block.data -= c0;
+        for (int64_t i = 0; i < segments; ++i)
+          transform_tiles<W, W>(planes, Segment(tiles, i), c0, block, tiles.first(i));
+      }
+    });
+  } else {
+    v = transformed(Scratch::a, W * W, tiles.count(), round_up(p.in));
+    parallel_for(0, segments, 1, [&](int64_t lo, int64_t hi) { transform_segments<W>(p, tiles, lo, hi, v, 0); });
+  }
   parallel_for(0, panels, 1, [&](int64_t lo, int64_t hi) {
     for (int64_t panel = lo; panel < hi; ++panel) {
       const int64_t k0 = panel * kPanel<float>, width = panel_width<float>(p.out, k0);
-      if (tiles.count() <= 2 * kSegment) {
+      if (few) {
         multiply_few<W>(p, tiles, v, k0);
+        continue;
+      }
+      if (tiles.count() <= 2 * kSegment) {
+        multiply_some<W>(p, tiles, v, k0);
         continue;
       }
       const Transformed u = transformed(Scratch::b, W * W, p.in, width);
