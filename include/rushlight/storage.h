@@ -85,8 +85,8 @@ class Storage : public Counted {
   std::unique_ptr<std::function<void()>> release_;
 };
 
-/// The most bytes that storages keep together; at first an eighth of the machine's memory, at most 1 GiB. With 0, nothing
-/// more is kept.
+/// The most bytes that storages keep together; at first an eighth of the machine's memory, at most 1 GiB. With 0,
+/// nothing more is kept.
 int64_t kept_limit();
 void set_kept_limit(int64_t bytes);
 /// Bytes that storages keep now.
