@@ -102,7 +102,7 @@ def test_losses_of_probabilities(n):
         (F.kl_div(Z, Z / 10, reduction="none", log_target=True), np.exp(z / 10) * (z / 10 - z)),
     ]
     for got, want in cases:
-        np.testing.assert_allclose(got.numpy(), want, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(got.numpy(), want, rtol=1e-5, atol=2e-5)  # terms of up to 100 may cancel
     np.testing.assert_allclose(F.binary_cross_entropy(P, T).item(), cases[0][1].mean(), rtol=1e-6)
     for bad in (-0.1, 1.1, float("nan")):
         P[n // 2] = bad
