@@ -211,8 +211,8 @@ void fold(const Fold& f, const FoldOptions& options, const Tensor& x, const Dims
   // A unit is what one task owns of the results; where units are few, each is split along the reduced dimensions.
   const int64_t cols = job.by_rows ? job.kept.back().size : m;
   const int64_t outer = job.by_rows ? m / cols : 1;
-  const bool direct = job.by_rows && job.source.direct(job.kept.back().stride);
-  const int64_t most = direct        ? kWideUnit
+  const bool wide = job.by_rows && f.size <= 16 && job.source.direct(job.kept.back().stride);
+  const int64_t most = wide          ? kWideUnit
                        : job.by_rows ? kUnit
                                      : std::clamp<int64_t>(kSplit / std::max<int64_t>(job.n, 1), 1, kUnitRuns);
   const int64_t width = std::min(cols, most), blocks = (cols + width - 1) / width, units = outer * blocks;

@@ -475,8 +475,6 @@ struct Rows {
     const auto [i, o, x] = step;
     if (i == 1 && o == 1 && x == 0 && stride == 1)
       f(1, 1, 0, 1);
-    else if (i == 1 && o == 1 && x == 1)
-      f(1, 1, 1, stride);
     else
       f(i, o, x, stride);
   }
@@ -502,14 +500,8 @@ void gather_along(Tensor& out, const Tensor& x, int64_t dim, const Tensor& given
     const int64_t* places = index.data<int64_t>();
     rows.run(true, [&](int64_t i, int64_t o, int64_t at, int64_t n) {
       rows.strided([&](int64_t si, int64_t so, int64_t sx, int64_t stride) __attribute__((always_inline)) {
-        for (int64_t k = 0; k < n;) {
-          const int64_t end = std::min(n, k + kBlock);
-          if (si == 1 && all_inside(places + i + k, end - k, rows.size))
-            for (; k < end; ++k) to[o + k * so] = from[at + k * sx + places[i + k] * stride];
-          else
-            for (; k < end; ++k)
-              to[o + k * so] = from[at + k * sx + position(places[i + k * si], dim, rows.size, kStrict) * stride];
-        }
+        for (int64_t k = 0; k < n; ++k)
+          to[o + k * so] = from[at + k * sx + position(places[i + k * si], dim, rows.size, kStrict) * stride];
       });
     });
   });
