@@ -538,7 +538,6 @@ struct Log1p {
     return log1p(x);
   }
 };
-/// The cross-entropy of a probability and a target from 0 to 1, logarithms not below -100.
 struct Sqrt {
   template <class T>
   RUSH_FN T operator()(T x) const {
@@ -1016,6 +1015,7 @@ struct HuberLoss {
     return z <= edge ? T(0.5) * z * z : edge * (z - T(0.5) * edge);
   }
 };
+/// The cross-entropy of a probability and a target from 0 to 1, logarithms not below -100.
 struct EntropyLoss {
   template <class T>
   RUSH_FN T operator()(T x, T t) const {

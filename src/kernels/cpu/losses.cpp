@@ -1,4 +1,4 @@
-// Losses of classes, the multi-label hinge loss, and connectionist temporal classification. Sums do not
+// Losses of pairs and of classes, the multi-label hinge loss, and connectionist temporal classification. Sums do not
 // depend on the number of threads.
 #include "kernels/cpu/losses.h"
 
@@ -8,8 +8,8 @@
 #include <limits>
 
 #include "kernels/cpu/class_losses.h"
+#include "kernels/cpu/pair_losses.h"
 #include "kernels/cpu/pointwise.h"
-#include "kernels/cpu/tiles.h"
 #include "kernels/formulas.h"
 #include "kernels/math.h"
 #include "rushlight/parallel.h"
@@ -17,9 +17,6 @@
 namespace rush::cpu {
 
 namespace {
-
-template <class T>
-using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
 Tensor dense(const Tensor& x, DType dtype, Ints sizes) {
   if (x.is_contiguous() && x.dtype() == dtype && Ints(x.sizes()) == sizes) return x;
@@ -52,6 +49,14 @@ Tensor classes_of(const Tensor& target, int64_t classes, int64_t ignore_index) {
 }
 
 }  // namespace
+
+void pair_loss(Tensor& out, const Tensor& a, const Tensor& b, PairLoss kind, double width, bool reduce, double scale) {
+  if (!out.is_cpu()) return cuda::pair_loss(out, a, b, kind, width, reduce, scale);
+  const Dims sizes = reduce ? broadcast(a.sizes(), b.sizes()) : out.sizes();
+  const Tensor x = dense(a, out.dtype(), sizes), t = dense(b, out.dtype(), sizes);
+  check(pair_losses(kind, width, out.dtype(), out.data_ptr(), x.data_ptr(), t.data_ptr(), x.numel(), reduce, scale),
+        "all elements of input should be between 0 and 1");
+}
 
 void pick_class(Tensor& out, const Tensor& input, const Tensor& target, int64_t ignore_index) {
   if (!out.is_cpu()) return cuda::pick_class(out, input, target, ignore_index);
@@ -107,7 +112,7 @@ void label_margins(Tensor& losses, Tensor& slopes, const Tensor& input, const Te
     check<ValueError>(labels.data<int64_t>()[i] >= -1 && labels.data<int64_t>()[i] < n, "target ",
                       labels.data<int64_t>()[i], " is out of range [-1, ", n, ")");
   for_floating(x.dtype(), [&]<class T>() {
-    using W = Wide<T>;
+    using W = compute_t<T>;
     std::vector<char> chosen(static_cast<size_t>(n));
     std::vector<W> slope(static_cast<size_t>(n));
     for (int64_t r = 0; r < rows; ++r) {

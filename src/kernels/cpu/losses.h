@@ -9,9 +9,8 @@ namespace rush::cpu {
 /// logarithm.
 enum class PairLoss { squared, smooth, huber, entropy, logit_entropy, divergence, log_divergence };
 /// The loss of each pair into out, of the inputs' sizes; or where out has one element and `reduce`, the sum of all,
-/// times `scale`. a, b and out have one floating dtype; `width` is where smooth and huber turn from a parabola to a
-/// line. On the CPU throws Error where the entropy's input is no
-/// probability.
+/// times `scale`. out is contiguous and floating, and a and b are taken as its dtype; `width` is where smooth and huber
+/// turn from a parabola to a line. On the CPU throws Error where the entropy's input is no probability.
 void pair_loss(Tensor& out, const Tensor& a, const Tensor& b, PairLoss kind, double width, bool reduce, double scale);
 
 /// out = input[target], 0 where the target is ignore_index. Throws IndexError for another target outside [0, classes).

@@ -1,13 +1,12 @@
 // Losses of pairs, summed on the way: one pass over memory. Compiled for each instruction set; those with logarithms of
 // floats are written with vectors. Sums do not depend on the number of threads.
+#include "kernels/cpu/pair_losses.h"
+
 #include <atomic>
 #include <type_traits>
 #include <vector>
 
-#include "kernels/cpu/losses.h"
-#include "kernels/cuda/kernels.h"
 #include "kernels/formulas.h"
-#include "rushlight/ops.h"
 #include "rushlight/parallel.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -26,9 +25,6 @@ namespace m = formula;
 
 constexpr int64_t kGrain = 16384;
 
-template <class T>
-using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
-
 // ---- the losses with logarithms on vectors of floats
 
 template <class D, class V = hn::Vec<D>>
@@ -40,8 +36,7 @@ HWY_INLINE V loss_of(const m::EntropyLoss&, D d, V x, V t) {
 }
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V loss_of(const m::LogitEntropyLoss&, D d, V x, V t) {
-  const V rest = hn::Mul(hn::Sub(hn::Set(d, 1.0f), t), x);
-  return hn::Sub(rest, hn::Sub(hn::Min(x, hn::Zero(d)), log1p_exp(d, x)));
+  return hn::MulSub(hn::Sub(hn::Set(d, 1.0f), t), x, hn::Sub(hn::Min(x, hn::Zero(d)), log1p_exp(d, x)));
 }
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V loss_of(const m::DivergenceLoss&, D d, V x, V t) {
@@ -63,7 +58,7 @@ double sum(const T* x, const T* t, int64_t n, const F& f) {
     return vector_sum<float>(
         n, [&](auto d, int64_t i) HWY_ATTR { return loss_of(f, d, hn::LoadU(d, x + i), hn::LoadU(d, t + i)); });
   else
-    return lane_sum<Wide<T>>(n, [&](int64_t i) HWY_ATTR { return f(Wide<T>(x[i]), Wide<T>(t[i])); });
+    return lane_sum<compute_t<T>>(n, [&](int64_t i) HWY_ATTR { return f(compute_t<T>(x[i]), compute_t<T>(t[i])); });
 }
 template <class T, class F>
 void each(T* HWY_RESTRICT out, const T* x, const T* t, int64_t n, const F& f) {
@@ -72,7 +67,7 @@ void each(T* HWY_RESTRICT out, const T* x, const T* t, int64_t n, const F& f) {
       hn::StoreU(loss_of(f, d, hn::LoadU(d, x + i), hn::LoadU(d, t + i)), d, out + i);
     });
   else
-    for (int64_t i = 0; i < n; ++i) out[i] = T(f(Wide<T>(x[i]), Wide<T>(t[i])));
+    for (int64_t i = 0; i < n; ++i) out[i] = T(f(compute_t<T>(x[i]), compute_t<T>(t[i])));
 }
 
 template <class T>
@@ -84,7 +79,7 @@ bool are_probabilities(const T* x, int64_t n) {
       inside &= hn::AllTrue(d, hn::And(hn::Ge(v, hn::Zero(d)), hn::Le(v, hn::Set(d, 1.0f))));
     });
   else
-    for (int64_t i = 0; i < n; ++i) inside &= (Wide<T>(x[i]) >= 0) & (Wide<T>(x[i]) <= 1);
+    for (int64_t i = 0; i < n; ++i) inside &= (compute_t<T>(x[i]) >= 0) & (compute_t<T>(x[i]) <= 1);
   return inside;
 }
 
@@ -111,8 +106,8 @@ bool run(T* out, const T* x, const T* t, int64_t n, const F& f, bool reduce, dou
   return valid;
 }
 
-bool pair_losses(PairLoss kind, double width, DType t, void* out, const void* a, const void* b, int64_t n, bool reduce,
-                 double scale) {
+bool losses_of(PairLoss kind, double width, DType t, void* out, const void* a, const void* b, int64_t n, bool reduce,
+               double scale) {
   bool valid = true;
   for_floating(t, [&]<class T>() {
     const auto with = [&](const auto& f) {
@@ -145,21 +140,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace rush::cpu {
-HWY_EXPORT(pair_losses);
+HWY_EXPORT(losses_of);
 
-void pair_loss(Tensor& out, const Tensor& a, const Tensor& b, PairLoss kind, double width, bool reduce, double scale) {
-  if (!out.is_cpu()) return cuda::pair_loss(out, a, b, kind, width, reduce, scale);
-  const Dims sizes = reduce ? broadcast(a.sizes(), b.sizes()) : out.sizes();
-  const auto dense = [&](const Tensor& x) {
-    return contiguous(expand(x.dtype() == out.dtype() ? x.detach() : cast(x.detach(), out.dtype()), sizes));
-  };
-  const Tensor x = dense(a), t = dense(b);
-  const bool direct = out.is_contiguous();
-  Tensor to = direct ? out : allocate({out.sizes(), out.dtype()});
-  check(HWY_DYNAMIC_DISPATCH(pair_losses)(kind, width, out.dtype(), to.data_ptr(), x.data_ptr(), t.data_ptr(),
-                                          x.numel(), reduce, scale),
-        "all elements of input should be between 0 and 1");
-  if (!direct) in_place(rush::copy, out, to);
+bool pair_losses(PairLoss kind, double width, DType t, void* out, const void* a, const void* b, int64_t n, bool reduce,
+                 double scale) {
+  return HWY_DYNAMIC_DISPATCH(losses_of)(kind, width, t, out, a, b, n, reduce, scale);
 }
 }  // namespace rush::cpu
 #endif
