@@ -28,13 +28,12 @@ class Storage : public Counted {
   uint32_t version() const { return version_.load(std::memory_order_relaxed); }
   void bump_version() {
     version_.fetch_add(1);
-    if (kept_.load()) [[unlikely]]
-      drop_kept();
+    forget_kept();
   }
   /// A change that version() does not count: one of a tensor from `.data`.
   void changed_unseen() {
     seen_.store(0);
-    drop_kept();
+    forget_kept();
   }
   /// Grows (or shrinks) the memory, keeping its contents. Throws Error unless it is resizable(): memory that another
   /// library owns, or was ever shown (NumPy, the buffer protocol, DLPack), stays where it is.
@@ -69,6 +68,10 @@ class Storage : public Counted {
   ~Storage();
   struct Kept;
   Ref<Storage> look_up_kept(const KeptKey& key) const;
+  void forget_kept() {
+    if (kept_.load()) [[unlikely]]
+      drop_kept();
+  }
   void drop_kept();
   bool seen() const { return seen_.load() == version_.load() + 1; }
   void free_data();

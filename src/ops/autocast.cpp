@@ -32,7 +32,8 @@ size_t place(DeviceType device) {
 /// The cast of a weight of which no gradient is asked, kept with its memory until that changes.
 Tensor kept_cast(const Tensor& t, DType to) {
   Storage& storage = *t.storage();
-  const KeptKey key{-int64_t(to) - 1, t.storage_offset(), t.numel()};
+  const KeptKey key{-1 - int64_t(to),  // kernels' own kinds are not negative
+                    t.storage_offset(), t.numel()};
   if (const Ref<Storage> found = storage.find_kept(key)) {
     const Ref<TensorImpl> impl(new TensorImpl);
     impl->storage = found;

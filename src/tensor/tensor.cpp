@@ -69,7 +69,7 @@ void Storage::free_data() {
 }
 
 Storage::~Storage() {
-  if (kept_.load()) drop_kept();
+  forget_kept();
   if (!borrowed_)
     free_data();
   else if (release_)
