@@ -180,10 +180,14 @@ HWY_NOINLINE void micro_kernel(const Tile<T>& t) {
     hwy::Prefetch(c + i * c_row);
     if (V == 2) hwy::Prefetch(c + i * c_row + N);
   }
+  const int64_t ahead = 8 * b_row;  // b comes from L2, and too late where two threads share a core
   for (int64_t k = t.k; k > 0; --k) {
     Vec bv[V];
 #pragma GCC unroll 2
-    for (int v = 0; v < V; ++v) bv[v] = hn::LoadU(d, b + v * N);
+    for (int v = 0; v < V; ++v) {
+      bv[v] = hn::LoadU(d, b + v * N);
+      hwy::Prefetch(b + ahead + v * N);
+    }
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i) {
       const Vec av = hn::Set(d, a[kPacked ? i : offset[i]]);
