@@ -180,7 +180,7 @@ HWY_NOINLINE void micro_kernel(const Tile<T>& t) {
     hwy::Prefetch(c + i * c_row);
     if (V == 2) hwy::Prefetch(c + i * c_row + N);
   }
-  const int64_t ahead = 8 * b_row;  // b comes from L2, and too late where two threads share a core
+  const int64_t ahead = 8 * b_row;  // b comes from L2, which Intel's prefetchers alone do not hide
   for (int64_t k = t.k; k > 0; --k) {
     Vec bv[V];
 #pragma GCC unroll 2
