@@ -44,7 +44,6 @@ struct Arguments {
   const T* w;  // the other operand: weight or grad_y
   Epilogue<T> end;
   T* out;
-  Weight memory = {};  // of w
 };
 
 }  // namespace
@@ -177,7 +176,7 @@ struct Patches {
     for (int64_t col = 0; col < valid;) {
       const int64_t pixels = volume(grid), n = (j0 + col) / pixels, q = (j0 + col) % pixels;
       const int64_t qz = q / (grid[1] * grid[2]), qy = q / grid[2] % grid[1], qx = q % grid[2];
-      const int64_t len = std::min(valid - col, grid[2] - qx);
+      const int64_t len = std::min({valid - col, grid[2] - qx, kPanel<T>});
       for (int64_t t = 0; t < across; ++t) {
         TapRun<T>& column = columns[t];
         column.from = qx * step[2] + offsets[static_cast<size_t>(t)][2];
@@ -209,7 +208,7 @@ struct Patches {
   // Rows of pixels are rows of the operand where there is but one tap.
   const T* direct(int64_t k, int64_t j, bool) const {
     const int64_t pixels = gather.grid[2], n = j / pixels, q = j - n * pixels;
-    return in_place && q + kPanel<T> <= pixels ? x + n * image + k * channel + q : nullptr;
+    return in_place && q + Cut<T>::wide().columns <= pixels ? x + n * image + k * channel + q : nullptr;
   }
   int64_t row(int64_t) const { return channel; }
 };
@@ -719,10 +718,7 @@ void forward(const Arguments<T>& a) {
     const int64_t source = volume(c.input);
     const Patches<T> patches{a.x + g * in * source, c.in_channels * source, source, gather};
     const Strided<const T> weights{a.w + g * out * depth, depth, 1};
-    Ref<Storage> holder;
-    const T* const panels = kept_rows<T>(a.memory, weights, out, depth, holder);
-    multiply<T, T>(out, c.batch * place.pixels, depth, weights, patches, result, T(1), T(0), a.end.from(g * out),
-                   nullptr, panels);
+    multiply<T, T>(out, c.batch * place.pixels, depth, weights, patches, result, T(1), T(0), a.end.from(g * out));
   });
 }
 
@@ -878,7 +874,7 @@ void conv_forward(const Convolution& c, const T* x, const T* weight, const T* bi
   } else if constexpr (std::is_same_v<T, float>) {
     conv_forward(c, x, weight, Epilogue<float>{bias}, y, memory);
   } else {
-    HWY_DYNAMIC_DISPATCH(forward_double)({c, x, weight, {bias}, y, memory});
+    HWY_DYNAMIC_DISPATCH(forward_double)({c, x, weight, {bias}, y});
   }
 }
 
@@ -886,7 +882,7 @@ void conv_forward(const Convolution& c, const float* x, const float* weight, con
                   Weight memory) {
   if (winograd_suits(c)) return winograd_forward(c, x, weight, end, y, memory);
   if (indirect_forward_suits(c) && end.only_shifts()) return indirect_forward(c, x, weight, end.shift, y);
-  HWY_DYNAMIC_DISPATCH(forward_float)({c, x, weight, end, y, memory});
+  HWY_DYNAMIC_DISPATCH(forward_float)({c, x, weight, end, y});
 }
 
 template <class T>

@@ -43,8 +43,8 @@ struct Finish {
 #endif
   }
   HWY_INLINE Vec of_row(Vec sum, int64_t i) const {
-    if (scale) return clamp(mul_add(sum, hn::Set(D(), scale[i]), hn::Set(D(), shift ? shift[i] : T(0))));
-    return clamp(shift ? hn::Add(sum, hn::Set(D(), shift[i])) : sum);
+    // Where there is no shift, what changes no sum, -0 among them. Without branches, since many rows may follow.
+    return clamp(mul_add(sum, hn::Set(D(), scale ? scale[i] : T(1)), hn::Set(D(), shift ? shift[i] : T(-0.0))));
   }
 };
 

@@ -1,13 +1,15 @@
 // The engine of matrix products and convolutions, compiled once for each instruction set: micro-kernels, packing, and
 // the loops around them. gemm.cpp and conv.cpp include it.
 //
-// Blocking: a micro-kernel keeps a tile of c, R rows by up to two vectors of columns, in registers (14 by 32 floats
-// with AVX-512, 6 by 16 with AVX2) and goes through a K block of at most 1.5 KiB a row: a's panel (R by K, 21 KiB)
-// stays in L1 while it meets the 8 panels of b (384 KiB, in L2) that its task has packed. Panels are stored k by k.
-// Tasks divide c only, and each element is summed in the order of k, so the division may follow the number of threads.
+// Blocking: a micro-kernel keeps a tile of c in registers, 6 rows by four vectors of columns with AVX-512 (14 by two
+// where there are few columns, 6 by two with AVX2), and goes through a K block of at most 2 KiB a row: a's rows stay in
+// L1 while they meet the panels of b, 512 KiB in L2, that its task has packed, k by k. Rows of a are read where they
+// lie. Tasks divide c only, and each element is summed in the order of k, so the division may follow the number of
+// threads.
 //
-// Measured on one core of a Zen 4 server (115 GF/s is what its FMA unit can do, in parentheses MKL 2024 in the same
-// run): floats 64^3 107 (76), 256^3 108 (103), 512^3 107 (102), 2048^3 100 (87) GF/s; 8^3 takes 0.11 us.
+// A core of an Intel Xeon (Emerald Rapids) does 178 GF/s at most: floats 256^3 164 (MKL 156), 512^3 155 (157), 1024^3
+// 157 (159). Others share its cores, which leaves 140 at times: what loads and decodes less then keeps more, so wide
+// tiles.
 #if defined(RUSH_GEMM_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUSH_GEMM_INL_H
 #undef RUSH_GEMM_INL_H
@@ -37,16 +39,35 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Accumulators fill the registers but for two vectors of b and one element of a: 32 registers, or 16.
 #if HWY_CAP_GE512 || HWY_ARCH_ARM_A64
 constexpr int kMaxRows = 14;
+constexpr int kWideRows = 6, kWideVectors = 4;
 #else
 constexpr int kMaxRows = 6;
+constexpr int kWideRows = kMaxRows, kWideVectors = 2;  // nothing wider fits
 #endif
 template <class T>
 constexpr int64_t kLanes = HWY_LANES(T);
 template <class T>
 constexpr int64_t kPanel = 2 * kLanes<T>;  // columns of a panel of b
 template <class T>
-constexpr int64_t kMaxDepth = 1536 / sizeof(T);  // of a K block
-constexpr int64_t kBlockPanels = 8;              // panels of b that a task packs at a time
+constexpr int64_t kBlockColumns = 8 * kPanel<T>;  // of b that a task packs at a time
+
+// How a product is cut: tiles of at most `rows` by `columns`, K blocks of at most `depth`.
+template <class T>
+struct Cut {
+  int64_t rows, columns, depth;
+
+  // Wide tiles load less for each multiplication, tall ones suit fewer columns.
+  static constexpr Cut tall() { return {kMaxRows, kPanel<T>, 1536 / sizeof(T)}; }
+  static constexpr Cut wide() {
+    return kWideVectors == 2 ? tall() : Cut{kWideRows, kWideVectors * kLanes<T>, 2048 / sizeof(T)};
+  }
+  static constexpr Cut of(int64_t n) { return n >= wide().columns ? wide() : tall(); }  // for n columns
+
+  // The depth of all K blocks but the last.
+  int64_t block_depth(int64_t k) const { return k == 0 ? 0 : ceil_div(k, ceil_div(k, depth)); }
+  // The width of the panel that begins at column j of n.
+  int64_t panel_width(int64_t n, int64_t j) const { return std::min(columns, ceil_div(n - j, kLanes<T>) * kLanes<T>); }
+};
 
 // ---- loads that widen, and partial vectors --------------------------------------------------------------------------
 
@@ -159,6 +180,23 @@ struct MulAddQuadsAtOnce {
 #define RUSH_PAIRS 0
 #endif
 
+// The end of a tile in the general case, kept out of the micro-kernels: sums lie `width` apart.
+template <class T>
+HWY_NOINLINE void end_tile(const Tile<T>& t, const T* sums, int64_t width) {
+  const hn::ScalableTag<T> d;
+  const auto alpha = hn::Set(d, t.alpha), beta = hn::Set(d, t.beta);
+  const Finish<T> finish(t.end ? *t.end : Epilogue<T>{});
+  for (int64_t i = 0; i < t.rows; ++i)
+    for (int64_t j = 0; j < width; j += kLanes<T>) {
+      T* const at = t.c + i * t.c_row + j;
+      auto v = hn::Mul(hn::Load(d, sums + i * width + j), alpha);
+      if (t.beta != 0) v = mul_add(hn::LoadU(d, at), beta, v);
+      if (t.bias) v = hn::Add(v, hn::LoadU(d, t.bias + j));
+      if (t.end) v = finish.of_row(v, i);
+      hn::StoreU(v, d, at);
+    }
+}
+
 template <class T, class Sum, int R, int V, bool kPacked>
 HWY_NOINLINE void micro_kernel(const Tile<T>& t) {
   const hn::ScalableTag<T> d;
@@ -167,59 +205,76 @@ HWY_NOINLINE void micro_kernel(const Tile<T>& t) {
   Vec sum[R][V];
 #pragma GCC unroll 16
   for (int i = 0; i < R; ++i) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int v = 0; v < V; ++v) sum[i][v] = hn::Zero(d);
   }
   const T* HWY_RESTRICT a = t.a;
   const T* HWY_RESTRICT b = t.b;
   T* HWY_RESTRICT c = t.c;
   const int64_t c_row = t.c_row, b_row = t.b_row, a_step = t.a_step;
-  int64_t offset[R];
-  for (int i = 0; i < R; ++i) offset[i] = std::min<int64_t>(i, t.rows - 1) * t.a_row;
   for (int i = 0; i < t.rows; ++i) {
-    hwy::Prefetch(c + i * c_row);
-    if (V == 2) hwy::Prefetch(c + i * c_row + N);
+    for (int v = 0; v < V; ++v) __builtin_prefetch(c + i * c_row + v * N, 1);
   }
+  // Rows by five from a few addresses, in which a multiple of a step costs nothing. The last may be the one before it.
+  const T* HWY_RESTRICT fifth[3];
+  for (int i = 0; i < 3; ++i) fifth[i] = a + 5 * i * t.a_row;
+  const T* HWY_RESTRICT last = a + (t.rows - 1) * t.a_row;
+  const int64_t a_row = t.a_row;
   const int64_t ahead = 8 * b_row;  // b comes from L2, which Intel's prefetchers alone do not hide
   for (int64_t k = t.k; k > 0; --k) {
     Vec bv[V];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int v = 0; v < V; ++v) {
       bv[v] = hn::LoadU(d, b + v * N);
       hwy::Prefetch(b + ahead + v * N);
     }
 #pragma GCC unroll 16
     for (int i = 0; i < R; ++i) {
-      const Vec av = hn::Set(d, a[kPacked ? i : offset[i]]);
-#pragma GCC unroll 2
+      const Vec av = hn::Set(d, kPacked ? a[i] : i + 1 == R ? *last : fifth[i / 5][i % 5 * a_row]);
+#pragma GCC unroll 4
       for (int v = 0; v < V; ++v) sum[i][v] = Sum::run(av, bv[v], sum[i][v]);
     }
-    a += kPacked ? a_step : 1;
+    a += a_step;
+    for (int i = 0; i < 3; ++i) ++fifth[i];
+    ++last;
     b += b_row;
   }
-  const Vec alpha = hn::Set(d, t.alpha), beta = hn::Set(d, t.beta);
-  const bool whole = t.rows == R, read = t.beta != 0;
-  const Finish<T> finish(t.end ? *t.end : Epilogue<T>{});
+  const bool whole = t.rows == R;
+  const auto each = [&](const auto& put) HWY_ATTR {
 #pragma GCC unroll 16
-  for (int i = 0; i < R; ++i) {
-    if (i + 1 == R && !whole) break;
-#pragma GCC unroll 2
-    for (int v = 0; v < V; ++v) {
-      T* at = c + i * c_row + v * N;
-      Vec product = hn::Mul(sum[i][v], alpha);
-      if (read) product = mul_add(hn::LoadU(d, at), beta, product);
-      if (t.bias) product = hn::Add(product, hn::LoadU(d, t.bias + v * N));
-      if (t.end) product = finish.of_row(product, i);
-      hn::StoreU(product, d, at);
+    for (int i = 0; i < R; ++i) {
+      if (i + 1 == R && !whole) break;
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) put(sum[i][v], i, v * N);
     }
+  };
+  const bool usual = t.alpha == 1 && !t.bias;
+  if (usual && t.beta == 0 && t.end) {
+    const Finish<T> finish(*t.end);
+    each([&](Vec sum, int i, int64_t j) HWY_ATTR { hn::StoreU(finish.of_row(sum, i), d, c + i * c_row + j); });
+  } else if (usual && t.beta == 0) {
+    each([&](Vec sum, int i, int64_t j) HWY_ATTR { hn::StoreU(sum, d, c + i * c_row + j); });
+  } else if (t.alpha == 1 && t.beta == 0 && !t.end) {
+    each([&](Vec sum, int i, int64_t j)
+             HWY_ATTR { hn::StoreU(hn::Add(sum, hn::LoadU(d, t.bias + j)), d, c + i * c_row + j); });
+  } else if (usual && t.beta == 1 && !t.end) {
+    each([&](Vec sum, int i, int64_t j)
+             HWY_ATTR { hn::StoreU(hn::Add(hn::LoadU(d, c + i * c_row + j), sum), d, c + i * c_row + j); });
+  } else {
+    HWY_ALIGN T sums[R * V * N];
+    each([&](Vec sum, int i, int64_t j) HWY_ATTR { hn::Store(sum, d, sums + i * V * N + j); });
+    end_tile(t, sums, V * N);
   }
 }
 
-// Kernels exist for one row and for even numbers of rows.
+// Kernels of up to two vectors exist for one row and for even numbers of rows, wider ones for each number.
 constexpr int kernel_rows(int64_t rows) { return rows <= 1 ? 1 : static_cast<int>((rows + 1) & ~int64_t{1}); }
 
+// Rows of each of the tiles that m rows are cut into, so that they are nearly equal, and even.
+inline int64_t panel_rows(int64_t m) { return kernel_rows(ceil_div(m, ceil_div(m, kMaxRows))); }
+
 template <class T, class Sum = MulAdd>
-HWY_INLINE void run_tile(const Tile<T>& t, int vectors, bool packed) {
+HWY_INLINE void run_tile(const Tile<T>& t, int64_t vectors, bool packed) {
   using Kernel = void (*)(const Tile<T>&);
 #define RUSH_KERNELS(R)                                                        \
   {                                                                            \
@@ -239,53 +294,64 @@ HWY_INLINE void run_tile(const Tile<T>& t, int vectors, bool packed) {
 #endif
   };
 #undef RUSH_KERNELS
+#if HWY_CAP_GE512 || HWY_ARCH_ARM_A64
+  if (vectors > 2) {
+#define RUSH_KERNELS(R)                                                        \
+  {                                                                            \
+    {micro_kernel<T, Sum, R, 3, false>, micro_kernel<T, Sum, R, 3, true>},     \
+        {micro_kernel<T, Sum, R, 4, false>, micro_kernel<T, Sum, R, 4, true>}, \
+  }
+    static constexpr Kernel wide[kWideRows][2][2] = {RUSH_KERNELS(1), RUSH_KERNELS(2), RUSH_KERNELS(3),
+                                                     RUSH_KERNELS(4), RUSH_KERNELS(5), RUSH_KERNELS(6)};
+#undef RUSH_KERNELS
+    return wide[t.rows - 1][vectors - 3][packed](t);
+  }
+#endif
   kernels[kernel_rows(t.rows) / 2][vectors - 1][packed](t);
 }
 
 // ---- packing --------------------------------------------------------------------------------------------------------
 
-// Packs a panel: out[k * R + i] = element k of line i, for i < R. Lines from `valid` on are padding: they hold
-// anything.
+// Packs a panel: out[k * R + i] = element k of line i, for i < valid. The rest, up to R, is padding and holds anything.
 template <class T, class S>
 HWY_NOINLINE void pack_panel(const S* src, int64_t line, int64_t step, int64_t valid, int64_t R, int64_t depth,
                              T* HWY_RESTRICT out) {
   if (line == 1) {
     const hn::ScalableTag<T> d;
     constexpr int64_t N = kLanes<T>;
-    if (valid == R && R % N == 0) {
-      for (int64_t k = 0; k < depth; ++k)
-        for (int64_t i = 0; i < R; i += N) hn::StoreU(load(d, src + k * step + i), d, out + k * R + i);
-      return;
-    }
+    const int64_t whole = ceil_div(valid, N) * N;
     // Whole vectors as long as what they read and write too much lies in the next steps, which then write it again.
-    int64_t k = 0;
-    if (step + valid >= R + N)
-      for (const int64_t end = depth - std::max<int64_t>(2, ceil_div(ceil_div(R, N) * N, R)); k <= end; ++k)
-        for (int64_t i = 0; i < R; i += N) hn::StoreU(load(d, src + k * step + i), d, out + k * R + i);
+    int64_t k = 0, end = depth - std::max<int64_t>(2, ceil_div(whole, R));
+    if (step + valid < whole) end = -1;
+    if (valid == whole) end = depth - 1;
+    for (; k <= end; ++k)
+      for (int64_t i = 0; i < whole; i += N) hn::StoreU(load(d, src + k * step + i), d, out + k * R + i);
     for (; k < depth; ++k)
-      for (int64_t i = 0; i < R; i += N) {
-        const auto v = i < valid ? load_first(d, src + k * step + i, std::min(valid - i, N)) : hn::Zero(d);
-        store_first(d, v, out + k * R + i, std::min(R - i, N));
-      }
+      for (int64_t i = 0; i < valid; i += N)
+        store_first(d, load_first(d, src + k * step + i, std::min(valid - i, N)), out + k * R + i,
+                    std::min(valid - i, N));
     return;
   }
   constexpr int64_t G = kSquare<T>;
   const auto line_at = [&](int64_t i) { return src + std::min(i, valid - 1) * line; };
   if (step == 1 && R >= G) {
-    const hn::FixedTag<T, G> d;
-    // A cache line of every line at a time: what of the panel is written to meanwhile stays in L1. The panel after
-    // the next is called into L2 while this one and, mostly, a product pass.
-    const int64_t ahead = 2 * R * line;
+    // A cache line of every line at a time: what of the panel is written to meanwhile stays in L1.
     constexpr int64_t kSteps = 64 / sizeof(T);
     for (int64_t k0 = 0; k0 < depth; k0 += kSteps) {
       const int64_t end = std::min(depth, k0 + kSteps);
-      for (int64_t i0 = 0; i0 < R; i0 += G) {
+      int64_t i0 = 0;
+#if HWY_CAP_GE512
+      if constexpr (std::is_same_v<S, T>)  // four by four squares at once
+        for (; k0 + kSteps <= end && i0 + kSteps <= valid; i0 += kSteps)
+          for (int64_t k = k0; k < end; k += 4 * G) transpose_lines<T>(src + i0 * line + k, line, out + k * R + i0, R);
+#endif
+      const hn::FixedTag<T, G> d;
+      for (; i0 < valid; i0 += G) {
         const int64_t i = std::min(i0, R - G);  // the last block may cover lines again
         const S* lines[G];
         for (int64_t g = 0; g < G; ++g) {
           lines[g] = line_at(i + g);
           hwy::Prefetch(lines[g] + k0 + 2 * kSteps);
-          __builtin_prefetch(lines[g] + k0 + ahead, 0, 2);
         }
         int64_t k = k0;
         for (; k + G <= end; k += G)
@@ -297,34 +363,25 @@ HWY_NOINLINE void pack_panel(const S* src, int64_t line, int64_t step, int64_t v
     return;
   }
   for (int64_t k = 0; k < depth; ++k)
-    for (int64_t i = 0; i < R; ++i) out[k * R + i] = static_cast<T>(line_at(i)[k * step]);
+    for (int64_t i = 0; i < valid; ++i) out[k * R + i] = static_cast<T>(line_at(i)[k * step]);
 }
 
 // ---- operand b and result c as the engine sees them -----------------------------------------------------------------
 
-// Rows of a K block, for a product over k.
-template <class T>
-int64_t block_depth(int64_t k) {
-  return k == 0 ? 0 : ceil_div(k, ceil_div(k, kMaxDepth<T>));
-}
-
-// The width of the panel that begins at column j of n.
+// The width of the panel of a tall cut that begins at column j of n.
 template <class T>
 int64_t panel_width(int64_t n, int64_t j) {
-  return n - j > kLanes<T> ? kPanel<T> : kLanes<T>;
+  return Cut<T>::tall().panel_width(n, j);
 }
 
 // All of b in panels: K block by K block, each panel by panel.
 template <class T>
 struct Panels {
   const T* data = nullptr;
-  int64_t n = 0, k = 0;
+  int64_t n = 0, k = 0, depth = 0;  // `depth` rows are a K block
 
   static int64_t size(int64_t n, int64_t k) { return ceil_div(n, kLanes<T>) * kLanes<T> * k; }
-  int64_t at(int64_t k0, int64_t j) const {
-    const int64_t depth = block_depth<T>(k);
-    return size(n, k0) + j * std::min(depth, k - k0);
-  }
+  int64_t at(int64_t k0, int64_t j) const { return size(n, k0) + j * std::min(depth, k - k0); }
 };
 
 // b as a strided matrix. Anything with pack() and direct() can be in its place.
@@ -354,17 +411,20 @@ struct StridedColumns {
     holder =
         weight.keep(KeptAs::columns, sizeof(T), {n, k, b.row, b.col}, data, Panels<T>::size(n, k) * int64_t{sizeof(T)},
                     [&](void* to) { pack_all(n, k, static_cast<T*>(to)); });
-    return {b, false, holder ? Panels<T>{static_cast<const T*>(holder->data()), n, k} : Panels<T>{}};
+    return {
+        b, false,
+        holder ? Panels<T>{static_cast<const T*>(holder->data()), n, k, Cut<T>::of(n).block_depth(k)} : Panels<T>{}};
   }
 
  private:
   void pack_all(int64_t n, int64_t k, T* to) const {
-    const Panels<T> all{to, n, k};
-    const int64_t depth = block_depth<T>(k), panels_n = ceil_div(n, kPanel<T>);
-    parallel_for(0, panels_n, 1, [&](int64_t lo, int64_t hi) {
+    const auto cut = Cut<T>::of(n);
+    const int64_t depth = cut.block_depth(k), P = cut.columns;
+    const Panels<T> all{to, n, k, depth};
+    parallel_for(0, ceil_div(n, P), 1, [&](int64_t lo, int64_t hi) {
       for (int64_t k0 = 0; k0 < k; k0 += depth)
-        for (int64_t j = lo * kPanel<T>; j < std::min(n, hi * kPanel<T>); j += kPanel<T>)
-          pack(k0, std::min(depth, k - k0), j, std::min(n - j, kPanel<T>), panel_width<T>(n, j), to + all.at(k0, j));
+        for (int64_t j = lo * P; j < std::min(n, hi * P); j += P)
+          pack(k0, std::min(depth, k - k0), j, std::min(n - j, P), cut.panel_width(n, j), to + all.at(k0, j));
     });
   }
 };
@@ -390,7 +450,7 @@ HWY_NOINLINE void merge_tile(const T* tile, int64_t width, int64_t rows, int64_t
   for (int64_t j = 0; j < cols;) {
     const int64_t run = std::min(result.run(j0 + j), cols - j);
     if (run == 1) {  // then probably for all columns
-      int64_t offsets[kPanel<T>];
+      int64_t offsets[Cut<T>::wide().columns];
       for (int64_t x = j; x < cols; ++x) offsets[x] = result.offset(j0 + x);
       for (int64_t i = 0; i < rows; ++i)
         for (int64_t x = j; x < cols; ++x) {
@@ -436,9 +496,6 @@ HWY_NOINLINE void finish_tile(const T* bias, const Epilogue<T>& end, const Resul
 
 // ---- the loops around -----------------------------------------------------------------------------------------------
 
-// Rows of a's panels, so that they are nearly equal, and even.
-inline int64_t panel_rows(int64_t m) { return kernel_rows(ceil_div(m, ceil_div(m, kMaxRows))); }
-
 // Calls body(lo, hi) on ranges of [0, n), at most `parts` of them.
 template <class Body>
 void split(int64_t n, int64_t parts, const Body& body) {
@@ -449,20 +506,27 @@ void split(int64_t n, int64_t parts, const Body& body) {
   });
 }
 
-// Packs `rows` rows of a by k into panels: K block by K block of `depth`, each panel by panel. Tasks are at most
-// `tasks`.
+// a packed by rows, K block by K block. Rows lie no power of two apart, since they would then share few cache sets.
 template <class T, class S>
-void pack_rows(Strided<const S> a, int64_t rows, int64_t k, int64_t depth, int64_t tasks, T* to) {
-  const int64_t R = panel_rows(rows), panels = ceil_div(rows, R);
-  split(panels, tasks, [&](int64_t lo, int64_t hi) {
-    for (int64_t k0 = 0; k0 < k; k0 += depth)
-      for (int64_t p = lo; p < hi; ++p) {
-        const int64_t lines = std::min(R, rows - p * R), kc = std::min(depth, k - k0);
-        pack_panel<T, S>(a.data + p * R * a.row + k0 * a.col, a.row, a.col, lines, kernel_rows(lines), kc,
-                         to + panels * R * k0 + p * R * kc);
-      }
-  });
-}
+struct Rows {
+  Strided<const S> a;
+  int64_t rows, k, depth;
+  int64_t line = (ceil_div(depth, kLanes<T>) + 1) * kLanes<T>;  // from row to row
+
+  int64_t size() const { return k == 0 ? 0 : ceil_div(k, depth) * rows * line; }
+  int64_t at(int64_t k0, int64_t row) const { return ((k0 == 0 ? 0 : k0 / depth) * rows + row) * line; }
+
+  // Tasks are at most `tasks`. To pack_panel elements of a row are what lines of a panel are.
+  void pack(T* to, int64_t tasks) const {
+    constexpr int64_t each = 16;
+    split(ceil_div(rows, each), tasks, [&](int64_t lo, int64_t hi) {
+      lo *= each, hi = std::min(rows, hi * each);
+      for (int64_t k0 = 0; k0 < k; k0 += depth)
+        pack_panel<T, S>(a.data + lo * a.row + k0 * a.col, a.col, a.row, std::min(depth, k - k0), line, hi - lo,
+                         to + at(k0, lo));
+    });
+  }
+};
 
 // a is packed in pieces of at most 8 MiB: rows, then columns of a piece.
 template <class T>
@@ -476,53 +540,46 @@ int64_t piece_depth(int64_t rows, int64_t depth) {
   return std::max<int64_t>(depth, kPieceSize<T> / rows / std::max<int64_t>(depth, 1) * depth);
 }
 
-// The panels of a's m rows as multiply() packs them, kept with the memory of the weight that they are, which begins at
-// `data`; null where they are not, or where multiply() would need pieces. `holder` must live as long as they are read.
-template <class T>
-const T* kept_rows(const Weight& weight, Strided<const T> a, int64_t m, int64_t k, Ref<Storage>& holder) {
-  const int64_t depth = block_depth<T>(k);
-  if (m == 0 || k == 0 || piece_rows<T>(m, depth) < m || piece_depth<T>(m, depth) < k) return nullptr;
-  const int64_t R = panel_rows(m), panels = ceil_div(m, R);
-  holder = weight.keep(KeptAs::rows, sizeof(T), {m, k, a.row, a.col}, a.data, panels * R * k * int64_t{sizeof(T)},
-                       [&](void* to) { pack_rows<T, T>(a, m, k, depth, panels, static_cast<T*>(to)); });
-  return holder ? static_cast<const T*>(holder->data()) : nullptr;
-}
-
 // c = alpha * a b + beta * c + bias, which has an element for each column, then `end`, for the rows. `columns` is b,
-// `result` is c; where all of a is packed already, `a_panels` are its panels.
+// `result` is c.
 template <class T, class S, class Sum = MulAdd, class Columns, class Result>
 void multiply(int64_t m, int64_t n, int64_t k, Strided<const S> a, const Columns& columns, const Result& result,
-              T alpha, T beta, const Epilogue<T>& end = {}, const T* bias = nullptr, const T* a_panels = nullptr) {
+              T alpha, T beta, const Epilogue<T>& end = {}, const T* bias = nullptr) {
   if (m == 0 || n == 0) return;
-  constexpr int64_t P = kPanel<T>, N = kLanes<T>;
+  constexpr int64_t N = kLanes<T>;
+  const Cut<T> cut = Cut<T>::of(n);
+  const int64_t P = cut.columns, panels_at_once = kBlockColumns<T> / P;
   const int64_t n_panels = ceil_div(n, P);
-  const int64_t depth = block_depth<T>(k);
+  const int64_t depth = cut.block_depth(k);
   const bool b_in_place = columns.direct(0, 0, n >= P) != nullptr;
-  const bool a_in_place = !a_panels && std::is_same_v<S, T> && a.col == 1 && n_panels <= (b_in_place ? 8 : 4) &&
-                          a.row * sizeof(T) % 2048 != 0;
+  // Rows of a are read where they lie if they are contiguous and, where a tile has many, do not meet the same cache
+  // sets.
+  const bool a_in_place =
+      std::is_same_v<S, T> && a.col == 1 && (cut.rows <= 6 || a.row * int64_t{sizeof(T)} % 4096 != 0);
   const int64_t piece_m = a_in_place ? m : piece_rows<T>(m, depth);
   const int64_t piece_k = a_in_place ? k : piece_depth<T>(piece_m, depth);
 
   for (int64_t m0 = 0; m0 < m; m0 += piece_m) {
     const int64_t rows = std::min(piece_m, m - m0);
-    const int64_t R = panel_rows(rows), m_panels = ceil_div(rows, R);
+    const int64_t R = P > kPanel<T> ? ceil_div(rows, ceil_div(rows, cut.rows)) : panel_rows(rows);
+    const int64_t m_panels = ceil_div(rows, R);
     int64_t k0 = 0;
     do {
       const int64_t ks = std::min(piece_k, k - k0);
       const double work = static_cast<double>(rows) * static_cast<double>(n) * static_cast<double>(ks);
       const int64_t max_tasks =
           in_parallel() ? 1 : static_cast<int64_t>(std::clamp(work / (1 << 17), 1.0, 8.0 * num_threads()));
-      const int64_t block_panels =
-          std::clamp<int64_t>(n_panels / max_tasks, n_panels < 4 || b_in_place ? 1 : 2, kBlockPanels);
+      const int64_t block_panels = std::clamp<int64_t>(
+          n_panels / max_tasks, P > kPanel<T> || n_panels < 4 || b_in_place ? 1 : 2, panels_at_once);
       const int64_t n_blocks = ceil_div(n_panels, block_panels);
       const int64_t m_blocks = std::clamp<int64_t>(max_tasks / n_blocks, 1, std::max<int64_t>(1, rows / 128));
 
-      const T* packed_a = a_panels;
-      if (!a_in_place && !a_panels) {
-        T* to = scratch<T>(Scratch::a, m_panels * R * ks);
+      const T* packed_a = nullptr;
+      const Rows<T, S> packed{{a.data + m0 * a.row + k0 * a.col, a.row, a.col}, rows, ks, depth};
+      if (!a_in_place) {
+        T* to = scratch<T>(Scratch::a, packed.size());
         packed_a = to;
-        const int64_t tasks = max_tasks > 1 ? std::min<int64_t>(m_panels, rows * ks >> 13) : 1;
-        pack_rows<T, S>({a.data + m0 * a.row + k0 * a.col, a.row, a.col}, rows, ks, depth, tasks, to);
+        packed.pack(to, max_tasks > 1 ? rows * ks >> 13 : 1);
       }
 
       const auto task = [&](int64_t p_lo, int64_t p_hi, int64_t jp_lo, int64_t jp_hi) {
@@ -533,7 +590,7 @@ void multiply(int64_t m, int64_t n, int64_t k, Strided<const S> a, const Columns
           const int64_t kc = std::min(depth, ks - kb);
           const bool first = k0 + kb == 0, last = k0 + kb + kc >= k;
           for (int64_t jp = jp_lo; jp < jp_hi; ++jp) {
-            const int64_t cols = std::min(P, n - jp * P), width = panel_width<T>(n, jp * P);
+            const int64_t cols = std::min(P, n - jp * P), width = cut.panel_width(n, jp * P);
             if (kc > 0 && !columns.direct(k0 + kb, jp * P, cols == width))
               columns.pack(k0 + kb, kc, jp * P, cols, width, packed_b + (jp - jp_lo) * P * depth);
           }
@@ -544,12 +601,11 @@ void multiply(int64_t m, int64_t n, int64_t k, Strided<const S> a, const Columns
             t.alpha = alpha;
             const int64_t i = m0 + p * R;
             if constexpr (std::is_same_v<S, T>) t.a = a.data + i * a.row + (k0 + kb);
-            if (!a_in_place) t.a = packed_a + m_panels * R * kb + p * R * kc;
-            t.a_row = a.row;
-            t.a_step = kernel_rows(t.rows);
+            if (!a_in_place) t.a = packed_a + packed.at(kb, p * R);
+            t.a_row = a_in_place ? a.row : packed.line;
             const Epilogue<T> end_of_rows = end.from(i);
             for (int64_t jp = jp_lo; jp < jp_hi; ++jp) {
-              const int64_t j = jp * P, cols = std::min(P, n - j), width = panel_width<T>(n, j);
+              const int64_t j = jp * P, cols = std::min(P, n - j), width = cut.panel_width(n, j);
               const T* in_place = columns.direct(k0 + kb, j, cols == width);
               t.b = in_place ? in_place : packed_b + (jp - jp_lo) * P * depth;
               t.b_row = in_place ? columns.row(width) : width;
@@ -560,7 +616,7 @@ void multiply(int64_t m, int64_t n, int64_t k, Strided<const S> a, const Columns
               t.beta = whole ? beta_now : T(0);
               t.bias = last && whole && bias ? bias + j : nullptr;
               t.end = last && whole && !end.empty() ? &end_of_rows : nullptr;
-              run_tile<T, Sum>(t, width > N ? 2 : 1, !a_in_place);
+              run_tile<T, Sum>(t, width / N, false);
               if (whole) continue;
               merge_tile<T>(aside, width, t.rows, cols, result, i, j, beta_now);
               if (last && (bias || !end.empty())) finish_tile(bias, end_of_rows, result, i, t.rows, j, cols);
@@ -570,8 +626,8 @@ void multiply(int64_t m, int64_t n, int64_t k, Strided<const S> a, const Columns
         } while (kb < ks);
       };
       if (n_blocks * m_blocks == 1 || max_tasks == 1) {
-        for (int64_t jp = 0; jp < n_panels; jp += kBlockPanels)
-          task(0, m_panels, jp, std::min(n_panels, jp + kBlockPanels));
+        for (int64_t jp = 0; jp < n_panels; jp += panels_at_once)
+          task(0, m_panels, jp, std::min(n_panels, jp + panels_at_once));
       } else {
         parallel_for(0, n_blocks * m_blocks, 1, [&](int64_t lo, int64_t hi) {
           for (int64_t i = lo; i < hi; ++i) {

@@ -336,7 +336,7 @@ void product(const Product<S>& p) {
                              for (int64_t x = 0; x < count; ++x) store<T>(p, i + x, 0, sums[x]);
                            });
   const bool b_small = p.k * p.n * int64_t{sizeof(T)} <= 256 << 10;  // stays in L2 from one panel of a to the next
-  const bool in_place = p.b.col == 1 && (p.m <= kMaxRows || (b_small && p.m <= 16 * kMaxRows));
+  const bool in_place = p.b.col == 1 && (p.m <= kMaxRows || b_small);
   Ref<Storage> holder;
   const auto kept_columns = [&] {
     return StridedColumns<T, S>{p.b, in_place}.kept(p.b_weight, p.b.data, p.n, p.k, holder);

@@ -81,7 +81,7 @@ struct Panels {
 /// c (valid rows, one panel of columns) = a b over depth k, both packed; a is panel p of `rows`.
 template <class T>
 void multiply_panel(const Panels& rows, int64_t p, int64_t k, const T* a, const T* b, T* c, int64_t c_row, bool add) {
-  const int64_t depth = ceil_div(k, ceil_div(k, kMaxDepth<T>)), padded = rows.padded(p);
+  const int64_t depth = ceil_div(k, ceil_div(k, Cut<T>::tall().depth)), padded = rows.padded(p);
   for (int64_t at = 0; at < k; at += depth) {
     Tile<T> t;
     t.k = std::min(depth, k - at);

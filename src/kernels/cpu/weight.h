@@ -7,7 +7,7 @@
 namespace rush::cpu {
 
 /// What of a weight is kept.
-enum class KeptAs : int64_t { columns, rows, lines };
+enum class KeptAs : int64_t { columns, lines };
 
 /// The memory of a product's weight; without a storage nothing is kept.
 struct Weight {
