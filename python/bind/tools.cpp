@@ -160,6 +160,28 @@ PyCFunction as_function(F f) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(f));
 }
 
+/// An argument that may be None; `what` is the function's name.
+Tensor optional_tensor(PyObject* o, const char* what) {
+  check<TypeError>(o == Py_None || is_tensor(o), what, "(): arguments must be Tensors, not ", Py_TYPE(o)->tp_name);
+  return o == Py_None ? Tensor() : unwrap(o);
+}
+
+PyObject* fused_linear(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *input, *weight, *bias;
+    double low, high;
+    if (!PyArg_ParseTuple(args, "OOO(dd):_fused_linear", &input, &weight, &bias, &low, &high)) return nullptr;
+    const auto tensor = [](PyObject* o) { return optional_tensor(o, "_fused_linear"); };
+    const Tensor x = tensor(input), w = tensor(weight), b = tensor(bias);
+    check<TypeError>(x.defined() && w.defined(), "_fused_linear(): input and weight must be Tensors");
+    std::optional<ReleaseGil> unlocked;
+    if (std::max(x.numel(), w.numel()) > 8000) unlocked.emplace();
+    Tensor result = rush::fused_linear(x, w, b, low, high);
+    unlocked.reset();
+    return wrap(std::move(result));
+  });
+}
+
 PyObject* fused_convolution(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *input, *tensors[6];
@@ -170,11 +192,7 @@ PyObject* fused_convolution(PyObject*, PyObject* args) {
                           &stride[1], &padding[0], &padding[1], &dilation[0], &dilation[1], &groups, &mean, &var,
                           &norm_weight, &norm_bias, &f.eps, &f.low, &f.high))
       return nullptr;
-    const auto tensor = [](PyObject* o) {
-      check<TypeError>(o == Py_None || is_tensor(o), "_fused_convolution(): arguments must be Tensors, not ",
-                       Py_TYPE(o)->tp_name);
-      return o == Py_None ? Tensor() : unwrap(o);
-    };
+    const auto tensor = [](PyObject* o) { return optional_tensor(o, "_fused_convolution"); };
     const Tensor x = tensor(input);
     f.weight = tensor(weight), f.bias = tensor(bias);
     f.mean = tensor(mean), f.var = tensor(var), f.norm_weight = tensor(norm_weight), f.norm_bias = tensor(norm_bias);
@@ -191,6 +209,8 @@ PyObject* fused_convolution(PyObject*, PyObject* args) {
 }
 
 PyMethodDef functions[] = {
+    {"_fused_linear", fused_linear, METH_VARARGS,
+     "A linear layer and a clamp; not recorded (see nn/modules/fusion.py)."},
     {"_fused_convolution", fused_convolution, METH_VARARGS,
      "A convolution, its batch norm by running statistics, and a clamp; not recorded (see nn/modules/fusion.py)."},
     {"promote_types", as_function(promote_types), METH_VARARGS | METH_KEYWORDS,

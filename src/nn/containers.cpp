@@ -1,12 +1,19 @@
 // Modules that hold modules.
 #include "rushlight/nn/containers.h"
 
+#include <algorithm>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+#include <tuple>
 #include <typeinfo>
+#include <utility>
 
 #include "ops/inference.h"
 #include "rushlight/autograd.h"
 #include "rushlight/nn/activations.h"
 #include "rushlight/nn/convolutions.h"
+#include "rushlight/nn/linear.h"
 #include "rushlight/nn/normalizations.h"
 
 namespace rush::nn {
@@ -23,10 +30,33 @@ const M* exactly(const Row& row, size_t i) {
   return i < row.size() && typeid(*row[i].second) == typeid(M) ? static_cast<const M*>(row[i].second.get()) : nullptr;
 }
 
-/// Runs the convolution at `first` with the batch norm and the ReLU behind it in one pass over x, where that gives the
-/// same: how many modules ran, maybe none.
+/// The bounds of the ReLU or ReLU6 at `i`, if there is one.
 template <class Row>
-size_t run_fused(const Row& row, size_t first, Tensor& x) {
+std::optional<std::pair<double, double>> bounds_of(const Row& row, size_t i) {
+  if (exactly<ReLU6Impl>(row, i)) return std::pair{0.0, 6.0};
+  if (exactly<ReLUImpl>(row, i)) return std::pair{0.0, std::numeric_limits<double>::infinity()};
+  return std::nullopt;
+}
+
+bool plain(std::initializer_list<Tensor> tensors) {
+  return std::all_of(tensors.begin(), tensors.end(),
+                     [](const Tensor& t) { return !t.defined() || (t.dtype() == kFloat32 && t.device().is_cpu()); });
+}
+
+/// Runs the linear layer at `first` with the ReLU behind it in one pass over x, where that gives the same: how many
+/// modules ran, maybe none.
+template <class Row>
+size_t run_fused_linear(const Row& row, size_t first, Tensor& x) {
+  const auto* linear = exactly<LinearImpl>(row, first);
+  const auto bounds = linear && x.defined() ? bounds_of(row, first + 1) : std::nullopt;
+  if (!bounds || !plain({x, linear->weight, linear->bias})) return 0;
+  x = fused_linear(x, linear->weight, linear->bias, bounds->first, bounds->second);
+  return 2;
+}
+
+/// The same for the convolution at `first`, with the batch norm and the ReLU behind it.
+template <class Row>
+size_t run_fused_convolution(const Row& row, size_t first, Tensor& x) {
   const auto* conv = exactly<ConvImpl<2>>(row, first);
   if (!conv || !x.defined() || conv->options.padding_mode != "zeros" || !conv->options.padding.name().empty() ||
       x.dim() != 4)
@@ -41,15 +71,13 @@ size_t run_fused(const Row& row, size_t first, Tensor& x) {
     fused.eps = norm->options.eps;
     ++next;
   }
-  const bool six = exactly<ReLU6Impl>(row, next);
-  if (six || exactly<ReLUImpl>(row, next)) {
-    fused.low = 0;
-    if (six) fused.high = 6;
+  if (const auto bounds = bounds_of(row, next)) {
+    std::tie(fused.low, fused.high) = *bounds;
     ++next;
   }
-  for (const Tensor& t : {x, fused.weight, fused.bias, fused.mean, fused.var, fused.norm_weight, fused.norm_bias})
-    if (t.defined() && (t.dtype() != kFloat32 || !t.device().is_cpu())) return 0;
-  if (next == first + 1) return 0;
+  if (next == first + 1 ||
+      !plain({x, fused.weight, fused.bias, fused.mean, fused.var, fused.norm_weight, fused.norm_bias}))
+    return 0;
   x = fused_convolution(x, fused);
   return next - first;
 }
@@ -71,7 +99,8 @@ Tensor SequentialImpl::forward(const Tensor& input) {
   const bool unseen = !grad_enabled() && !modes().autocast;  // by autograd, autocast and profilers
   Tensor x = input;
   for (size_t i = 0; i < size();) {
-    const size_t ran = unseen ? run_fused(children_, i, x) : 0;
+    size_t ran = unseen ? run_fused_linear(children_, i, x) : 0;
+    if (unseen && ran == 0) ran = run_fused_convolution(children_, i, x);
     if (ran == 0) x = children_[i].second->forward(x);
     i += std::max<size_t>(ran, 1);
   }

@@ -22,4 +22,9 @@ struct FusedConvolution {
 /// Throws Error where shapes or dtypes do not fit, NotImplementedError for other dtypes and devices.
 Tensor fused_convolution(const Tensor& input, const FusedConvolution& convolution);
 
+/// linear(input, weight, bias) clamped, in one pass; no operator, like the former.
+/// Shape: as for linear. Dtype: floating, the same for all, on the CPU.
+/// Throws Error where shapes or dtypes do not fit, NotImplementedError for other dtypes and devices.
+Tensor fused_linear(const Tensor& input, const Tensor& weight, const Tensor& bias, double low, double high);
+
 }  // namespace rush

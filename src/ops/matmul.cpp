@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/pointwise.h"
 #include "ops/common.h"
+#include "ops/inference.h"
 
 namespace rush {
 
@@ -258,46 +259,55 @@ Errors: RuntimeError where shapes or dtypes do not fit, or for a 0-dim tensor.)"
     .onnx = "MatMul(self, other)",
 }};
 
+namespace {
+
+Meta linear_meta(const Tensor& x, const Tensor& w, const Tensor& bias) {
+  check(x.dim() > 0 && w.dim() > 0, "both arguments to linear need to be at least 1D, but they are ", x.dim(), "D and ",
+        w.dim(), "D");
+  check(w.dim() <= 2, "weight must have at most 2 dimensions, got shape ", w.sizes());
+  const int64_t in = x.size(-1), out = w.dim() == 2 ? w.sizes()[0] : 1;
+  check(w.size(-1) == in, "mat1 and mat2 shapes cannot be multiplied (", x.numel() / std::max<int64_t>(in, 1), "x", in,
+        " and ", w.size(-1), "x", out, ")");
+  check(x.dtype() == w.dtype(), "expected m1 and m2 to have the same dtype, but got: ", element_name(x.dtype()),
+        " != ", element_name(w.dtype()));
+  check(!bias.defined() || bias.dtype() == x.dtype(), "self and mat2 must have the same dtype, but got ",
+        scalar_name(bias.defined() ? bias.dtype() : kBool), " and ", scalar_name(x.dtype()));
+  check_numbers("addmm_impl_cpu_", x);
+  Meta meta{without_last(x), x.dtype()};
+  if (w.dim() == 2) meta.sizes.push_back(out);
+  if (bias.defined()) check_expands(bias, meta.sizes);
+  return meta;
+}
+
+void linear_kernel(Tensor& out, const Tensor& x, const Tensor& w, const Tensor& bias, cpu::Clamp clamp = {}) {
+  const int64_t in = x.size(-1), outs = w.dim() == 2 ? w.sizes()[0] : 1;
+  const int64_t m = outs ? out.numel() / outs : 0;
+  if (out.numel() == 0) return;
+  Tensor flat = x;
+  if (x.dim() > 2 && !x.is_contiguous()) {
+    flat = allocate({x.sizes(), x.dtype(), x.device(), {}});
+    cpu::copy(flat, x);
+  }
+  // Of more than two dimensions the rows lie together; where one has size 1, its stride may say anything.
+  const int64_t row = flat.dim() > 2 ? in : flat.dim() == 2 ? flat.stride(-2) : 0;
+  const int64_t step = flat.dim() > 2 ? 1 : flat.stride(-1);
+  const bool fused = bias.defined() && bias.dim() == 1 && bias.sizes()[0] == outs && bias.is_contiguous();
+  if (bias.defined() && !fused) put_addend(out, bias, 1);
+  cpu::product(out, m, outs, in, {flat, row, step}, {w, w.stride(-1), w.dim() == 2 ? w.strides()[0] : 0, 0, true}, 1,
+               bias.defined() && !fused ? 1 : 0, fused ? bias : Tensor(), clamp);
+}
+
+}  // namespace
+
 OP_DEFINE(linear){{
     .doc = R"(``input @ weight.T + bias``.
 
 Shape: input (..., in), weight (out, in) or (in), bias (out) or None; the result is (..., out), or (...) for a weight of
 one dimension. Dtype: any but bool, the same for all.
 Errors: RuntimeError where shapes or dtypes do not fit.)",
-    .infer =
-        [](const Tensor& x, const Tensor& w, const Tensor& bias) {
-          check(x.dim() > 0 && w.dim() > 0, "both arguments to linear need to be at least 1D, but they are ", x.dim(),
-                "D and ", w.dim(), "D");
-          check(w.dim() <= 2, "weight must have at most 2 dimensions, got shape ", w.sizes());
-          const int64_t in = x.size(-1), out = w.dim() == 2 ? w.sizes()[0] : 1;
-          check(w.size(-1) == in, "mat1 and mat2 shapes cannot be multiplied (", x.numel() / std::max<int64_t>(in, 1),
-                "x", in, " and ", w.size(-1), "x", out, ")");
-          check(x.dtype() == w.dtype(), "expected m1 and m2 to have the same dtype, but got: ", element_name(x.dtype()),
-                " != ", element_name(w.dtype()));
-          check(!bias.defined() || bias.dtype() == x.dtype(), "self and mat2 must have the same dtype, but got ",
-                scalar_name(bias.defined() ? bias.dtype() : kBool), " and ", scalar_name(x.dtype()));
-          check_numbers("addmm_impl_cpu_", x);
-          Meta meta{without_last(x), x.dtype()};
-          if (w.dim() == 2) meta.sizes.push_back(out);
-          if (bias.defined()) check_expands(bias, meta.sizes);
-          return meta;
-        },
+    .infer = linear_meta,
     .kernel = {[](Tensor& out, const Tensor& x, const Tensor& w, const Tensor& bias) {
-      const int64_t in = x.size(-1), outs = w.dim() == 2 ? w.sizes()[0] : 1;
-      const int64_t m = outs ? out.numel() / outs : 0;
-      if (out.numel() == 0) return;
-      Tensor flat = x;
-      if (x.dim() > 2 && !x.is_contiguous()) {
-        flat = allocate({x.sizes(), x.dtype(), x.device(), {}});
-        cpu::copy(flat, x);
-      }
-      // Of more than two dimensions the rows lie together; where one has size 1, its stride may say anything.
-      const int64_t row = flat.dim() > 2 ? in : flat.dim() == 2 ? flat.stride(-2) : 0;
-      const int64_t step = flat.dim() > 2 ? 1 : flat.stride(-1);
-      const bool fused = bias.defined() && bias.dim() == 1 && bias.sizes()[0] == outs && bias.is_contiguous();
-      if (bias.defined() && !fused) put_addend(out, bias, 1);
-      cpu::product(out, m, outs, in, {flat, row, step}, {w, w.stride(-1), w.dim() == 2 ? w.strides()[0] : 0, 0, true},
-                   1, bias.defined() && !fused ? 1 : 0, fused ? bias : Tensor());
+      linear_kernel(out, x, w, bias);
     }},
     .saves = "input if weight, weight if input",
     .vjp =
@@ -325,6 +335,18 @@ Errors: RuntimeError where shapes or dtypes do not fit.)",
     .autocast = Autocast::half,
     .onnx = "Gemm(input, weight, bias, transB=1)",
 }};
+
+Tensor fused_linear(const Tensor& x, const Tensor& w, const Tensor& bias, double low, double high) {
+  for (const Tensor* t : {&x, &w, &bias})
+    if (t->defined())
+      check<NotImplementedError>(t->device().is_cpu() && is_floating(t->dtype()),
+                                 "fused_linear: only for floating dtypes on the CPU, but got ", name_of(t->dtype()),
+                                 " on ", t->device());
+  const Meta meta = linear_meta(x, w, bias);
+  Tensor out = empty(meta.sizes, meta.dtype);
+  linear_kernel(out, x, w, bias, {low, high});
+  return out;
+}
 
 OP_DEFINE(bilinear){{
     .doc = R"(``y[..., o] = sum over i, j of input1[..., i] * weight[o, i, j] * input2[..., j] + bias[o]``.

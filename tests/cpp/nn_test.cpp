@@ -175,7 +175,7 @@ TEST(Containers, AreRows) {
   EXPECT_EQ(row->size(), 4u);
 }
 
-TEST(Containers, RunConvolutionNormAndReluAsOneInInference) {
+TEST(Containers, RunLayersNormAndReluAsOneInInference) {
   const Tensor x = randn({2, 3, 9, 8});
   const auto same = [](const Tensor& a, const Tensor& b) { return allclose(a, b, 1e-5, 1e-5); };
   nn::Sequential row{nn::Conv2d({.in_channels = 3, .out_channels = 5, .kernel_size = 3, .stride = 2, .padding = 1}),
@@ -184,7 +184,10 @@ TEST(Containers, RunConvolutionNormAndReluAsOneInInference) {
                      nn::Conv2d({.in_channels = 5, .out_channels = 4, .kernel_size = 1}),
                      nn::ReLU(),
                      nn::Conv2d({.in_channels = 4, .out_channels = 2, .kernel_size = 2}),
-                     nn::Tanh()};
+                     nn::Tanh(),
+                     nn::Flatten(),
+                     nn::Linear({.in_features = 24, .out_features = 7}),
+                     nn::ReLU6()};
   for (int round = 0; round < 2; ++round) {  // training, where the norm uses its batch and keeps statistics; inference
     const Tensor recorded = row(x);
     if (round == 1) {

@@ -1,4 +1,4 @@
-"""Convolution, batch norm and ReLU as one operator in inference: the same numbers, and only where nobody can tell."""
+"""A layer, batch norm and ReLU as one operator in inference: the same numbers, and only where nobody can tell."""
 
 import pytest
 
@@ -65,19 +65,20 @@ def one_by_one(model, x):
 
 
 def counted(model, x):
-    """The result of a call, and how often it ran the fused operator."""
+    """The result of a call, and how often it ran a fused operator."""
     fused = []
-    original = torch._C._fused_convolution
+    originals = {name: getattr(torch._C, name) for name in ("_fused_convolution", "_fused_linear")}
 
-    def counting(*arguments):
-        fused.append(arguments)
-        return original(*arguments)
+    def counting(original):
+        return lambda *arguments: (fused.append(original), original(*arguments))[1]
 
-    torch._C._fused_convolution = counting
+    for name, original in originals.items():
+        setattr(torch._C, name, counting(original))
     try:
         return model(x), len(fused)
     finally:
-        torch._C._fused_convolution = original
+        for name, original in originals.items():
+            setattr(torch._C, name, original)
 
 
 @pytest.mark.parametrize("following", FOLLOWING)
@@ -90,6 +91,64 @@ def test_the_same_as_one_by_one(case, following):
         result, fused = counted(model, x)
         assert fused == 1
         torch.testing.assert_close(result, one_by_one(model, x), rtol=1e-4, atol=1e-4)
+
+
+LINEAR = {  # input, then Linear's sizes
+    "row": ((300,), (300, 77)),
+    "one row": ((1, 300), (300, 77)),
+    "few rows": ((7, 300), (300, 77)),
+    "rows": ((40, 300), (300, 77)),
+    "narrow": ((40, 30), (30, 5)),
+    "wide": ((33, 520), (520, 130)),
+    "one column": ((33, 20), (20, 1)),
+    "of three dimensions": ((2, 3, 20), (20, 64)),
+    "empty batch": ((0, 20), (20, 4)),
+    "nothing to sum": ((3, 0), (0, 4)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("end", [nn.ReLU, nn.ReLU6])
+@pytest.mark.parametrize("case", LINEAR)
+def test_linear_has_the_same_bits_as_one_by_one(case, end, bias):
+    shape, sizes = LINEAR[case]
+    model = nn.Sequential(nn.Linear(*sizes, bias=bias), end())
+    x = torch.randn(shape) * 5
+    if x.numel():
+        x.view(-1)[0] = float("nan")
+        x.view(-1)[-1] = float("inf")
+    with torch.no_grad():
+        for _ in range(3):  # later with the weight packed
+            result, fused = counted(model, x)
+            assert fused == 1
+            torch.testing.assert_close(result, one_by_one(model, x), rtol=0, atol=0, equal_nan=True)
+        if x.dim() == 2:
+            turned = x.t().contiguous().t()
+            torch.testing.assert_close(model(turned), one_by_one(model, turned), rtol=0, atol=0, equal_nan=True)
+
+
+def test_linear_where_somebody_could_tell():
+    x, model = torch.randn(4, 8), nn.Sequential(nn.Linear(8, 8), nn.ReLU())
+    assert counted(model, x)[1] == 0  # gradients are recorded
+    with torch.no_grad():
+        assert counted(model, x)[1] == 1
+        assert counted(model.double(), x.double())[1] == 0
+        assert counted(model.float(), x)[1] == 1
+        handle = model[0].register_forward_hook(lambda *_: None)
+        assert counted(model, x)[1] == 0
+        handle.remove()
+        assert counted(nn.Sequential(nn.Linear(8, 8), nn.Tanh()), x)[1] == 0
+        with torch.autocast("cpu"):
+            assert counted(model, x)[1] == 0
+        for wrong in (torch.randn(4, 7), torch.randn(4, 8).long()):
+            with pytest.raises(RuntimeError):
+                model(wrong)
+    for arguments in ((x, x, None, (0.0,)), (x, None, None, (0.0, 1.0)), (x, 3, None, (0.0, 1.0))):
+        with pytest.raises(TypeError):
+            torch._C._fused_linear(*arguments)
+    with pytest.raises(RuntimeError, match="mat1 and mat2 shapes cannot be multiplied"):
+        torch._C._fused_linear(x, torch.randn(3, 7), None, (0.0, 1.0))
 
 
 @pytest.mark.parametrize("following", FOLLOWING)

@@ -28,6 +28,7 @@ struct Product {
   compute_t<T> alpha, beta;
   Bias<T> bias;
   Weight b_weight;
+  Clamp clamp;
 };
 
 /// Whether the CPU has instructions that multiply pairs of bfloat16 and sum in float.
@@ -77,7 +78,7 @@ void store(const Product<S>& p, int64_t i, int64_t j, T product) {
   if (p.beta != 0) value += p.beta * static_cast<T>(*c);
   if (p.bias.row) value += static_cast<T>(p.bias.row[i]);
   if (p.bias.col) value += static_cast<T>(p.bias.col[j]);
-  *c = static_cast<S>(value);
+  *c = static_cast<S>(std::min(std::max(value, static_cast<T>(p.clamp.low)), static_cast<T>(p.clamp.high)));
 }
 
 // The sums of the lanes of four vectors.
@@ -312,10 +313,15 @@ void store_row(const Product<S>& p, int64_t i, int64_t j, int64_t count, const T
     return;
   }
   S* HWY_RESTRICT c = p.c.data + i * p.c.row + j;
+  const auto low = static_cast<T>(p.clamp.low), high = static_cast<T>(p.clamp.high);
+  const auto put = [&](const auto& bias_of) HWY_ATTR {
+    for (int64_t x = 0; x < count; ++x)
+      c[x] = static_cast<S>(std::min(std::max(static_cast<T>(sums[x] + bias_of(x)), low), high));
+  };
   if (const S* bias = p.bias.col)
-    for (int64_t x = 0; x < count; ++x) c[x] = static_cast<S>(sums[x] + static_cast<T>(bias[j + x]));
+    put([&](int64_t x) HWY_ATTR { return static_cast<T>(bias[j + x]); });
   else
-    for (int64_t x = 0; x < count; ++x) c[x] = static_cast<S>(sums[x]);
+    put([](int64_t) HWY_ATTR { return T(-0.0); });
 }
 
 template <class S>
@@ -342,8 +348,8 @@ void product(const Product<S>& p) {
     return StridedColumns<T, S>{p.b, in_place}.kept(p.b_weight, p.b.data, p.n, p.k, holder);
   };
   if constexpr (std::is_same_v<S, T>) {
-    multiply<T, S>(p.m, p.n, p.k, p.a, kept_columns(), StridedResult<T>{p.c}, p.alpha, p.beta, {p.bias.row},
-                   p.bias.col);
+    const Epilogue<T> end{p.bias.row, nullptr, static_cast<T>(p.clamp.low), static_cast<T>(p.clamp.high)};
+    multiply<T, S>(p.m, p.n, p.k, p.a, kept_columns(), StridedResult<T>{p.c}, p.alpha, p.beta, end, p.bias.col);
   } else {
     const int64_t rows = std::clamp<int64_t>((4 << 20) / p.n, kMaxRows, p.m < kMaxRows ? kMaxRows : p.m);
     T* sums = scratch<T>(Scratch::c, std::min(rows, p.m) * p.n);
@@ -423,7 +429,7 @@ void product_of_parts(const Product<std::complex<T>>& p) {
     return Strided<Part>{reinterpret_cast<Part*>(m.data) + i, 2 * m.row, 2 * m.col};
   };
   const auto add = [&](int64_t a, int64_t b, int64_t c, T alpha, T beta) {
-    dispatch(Product<T>{p.m, p.n, p.k, part(p.a, a), part(p.b, b), part(p.c, c), alpha, beta, {}, {}});
+    dispatch(Product<T>{p.m, p.n, p.k, part(p.a, a), part(p.b, b), part(p.c, c), alpha, beta, {}, {}, {}});
   };
   const T alpha = p.alpha.real(), beta = p.beta.real();
   add(0, 0, 0, alpha, beta);
@@ -473,8 +479,8 @@ void dispatch(const Product<T>& p) {
 
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, Strided<const T> a, Strided<const T> b, Strided<T> c, compute_t<T> alpha,
-          compute_t<T> beta, Bias<T> bias, Weight b_weight) {
-  dispatch(Product<T>{m, n, k, a, b, c, alpha, beta, bias, b_weight});
+          compute_t<T> beta, Bias<T> bias, Weight b_weight, Clamp clamp) {
+  dispatch(Product<T>{m, n, k, a, b, c, alpha, beta, bias, b_weight, clamp});
 }
 
 void gemm_u8s8(int64_t m, int64_t n, int64_t k, Strided<const uint8_t> a, Strided<const int8_t> b, Strided<int32_t> c) {
@@ -502,7 +508,7 @@ void batched_gemm(int64_t batch, int64_t m, int64_t n, int64_t k, Strided<const 
 
 #define RUSH_INSTANTIATE(T)                                                                                      \
   template void gemm<T>(int64_t, int64_t, int64_t, Strided<const T>, Strided<const T>, Strided<T>, compute_t<T>, \
-                        compute_t<T>, Bias<T>, Weight);                                                          \
+                        compute_t<T>, Bias<T>, Weight, Clamp);                                                   \
   template void batched_gemm<T>(int64_t, int64_t, int64_t, int64_t, Strided<const T>, int64_t, Strided<const T>, \
                                 int64_t, Strided<T>, int64_t, compute_t<T>, compute_t<T>);
 RUSH_INSTANTIATE(float)

@@ -5,6 +5,7 @@
 #pragma once
 #include <complex>
 #include <cstdint>
+#include <limits>
 
 #include "kernels/cpu/weight.h"
 #include "rushlight/half.h"
@@ -25,13 +26,18 @@ struct Bias {
   const T* col = nullptr;
 };
 
-/// c = alpha * a b + beta * c + bias for a (m, k), b (k, n), c (m, n). c is not read where beta is 0, and must overlap
-/// neither operand. The result does not depend on the number of threads. Where b is a weight, what is packed of it may
-/// be kept with its memory, which changes no bit.
+/// What real results are held between at last; NaN stays.
+struct Clamp {
+  double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
+};
+
+/// c = clamp(alpha * a b + beta * c + bias) for a (m, k), b (k, n), c (m, n). c is not read where beta is 0, and must
+/// overlap neither operand. The result does not depend on the number of threads. Where b is a weight, what is packed of
+/// it may be kept with its memory, which changes no bit. A clamp is for floating dtypes.
 /// T: float, double, BFloat16, Half, the integers of 8 to 64 bits (which wrap around), complex<float>, complex<double>.
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, Strided<const T> a, Strided<const T> b, Strided<T> c, compute_t<T> alpha = 1,
-          compute_t<T> beta = 0, Bias<T> bias = {}, Weight b_weight = {});
+          compute_t<T> beta = 0, Bias<T> bias = {}, Weight b_weight = {}, Clamp clamp = {});
 
 /// c = a b for bytes a without and b with a sign, summed in 32 bits, which wrap around.
 void gemm_u8s8(int64_t m, int64_t n, int64_t k, Strided<const uint8_t> a, Strided<const int8_t> b, Strided<int32_t> c);

@@ -20,13 +20,13 @@ Strided<const T> operand(const Matrices& m) {
 }  // namespace
 
 void product(Tensor& out, int64_t m, int64_t n, int64_t k, const Matrices& a, const Matrices& b, const Scalar& alpha,
-             const Scalar& beta, const Tensor& bias) {
+             const Scalar& beta, const Tensor& bias, Clamp clamp) {
   if (!out.is_cpu()) return cuda::batched_product(out, 1, m, n, k, a, b, alpha, beta, bias);
   for_all(out.dtype(), [&]<class T>() {
     if constexpr (!std::is_same_v<T, bool>)
       gemm<T>(m, n, k, operand<T>(a), operand<T>(b), {out.data<T>(), n, 1}, alpha.to<compute_t<T>>(),
               beta.to<compute_t<T>>(), {nullptr, bias.defined() ? bias.data<T>() : nullptr},
-              {b.weight ? b.tensor.storage().get() : nullptr});
+              {b.weight ? b.tensor.storage().get() : nullptr}, clamp);
   });
 }
 

@@ -1,5 +1,6 @@
 // Matrix products of tensors: gemm.h by dtype. Half types are summed in float.
 #pragma once
+#include "kernels/cpu/gemm.h"
 #include "rushlight/tensor.h"
 
 namespace rush::cpu {
@@ -12,9 +13,9 @@ struct Matrices {
 };
 
 /// out (m, n), contiguous, = alpha * a b + beta * out + bias, where bias is undefined or contiguous (n). out is not
-/// read where beta is 0. Any dtype but bool.
+/// read where beta is 0. Any dtype but bool. On the CPU results of floating dtypes may be clamped.
 void product(Tensor& out, int64_t m, int64_t n, int64_t k, const Matrices& a, const Matrices& b,
-             const Scalar& alpha = 1, const Scalar& beta = 0, const Tensor& bias = {});
+             const Scalar& alpha = 1, const Scalar& beta = 0, const Tensor& bias = {}, Clamp clamp = {});
 /// The same for each of `batch` matrices, without bias.
 void batched_product(Tensor& out, int64_t batch, int64_t m, int64_t n, int64_t k, const Matrices& a, const Matrices& b,
                      const Scalar& alpha = 1, const Scalar& beta = 0);

@@ -1,4 +1,4 @@
-"""Inference of a convolution, its batch norm and its ReLU as one operator, where nobody can see the difference."""
+"""Inference of a layer with its batch norm and its ReLU as one operator, where nobody can see the difference."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from ..parameter import Parameter
 from .activation import ReLU, ReLU6
 from .batchnorm import BatchNorm2d
 from .conv import Conv2d
+from .linear import Linear
 
 _NO_NORM = (None, None, None, None, 0.0)
 _NO_BOUNDS = (-math.inf, math.inf)
-_FORWARDS = {module: module.forward for module in (Conv2d, BatchNorm2d, ReLU, ReLU6)}
+_FORWARDS = {module: module.forward for module in (Conv2d, Linear, BatchNorm2d, ReLU, ReLU6)}
 
 
 def _replaced():
@@ -44,8 +45,20 @@ def _bounds(module):
     return (module.min_val, module.max_val) if ReLU6._runs_plainly(module) else None
 
 
-def _fused(conv, following, input):
-    """How many modules after the convolution ran with it, and the result; (0, None) where it did not run."""
+def _fused_linear(linear, following, input):
+    """How many modules after the linear layer ran with it, and the result; (0, None) where it did not run."""
+    bounds = _bounds(following[0]) if following else None
+    if bounds is None or not Linear._runs_plainly(linear):
+        return 0, None
+    if type(input) is not torch.Tensor or input.dtype is not torch.float32 or not input.is_cpu:
+        return 0, None
+    if not (_plain(linear.weight) and _plain(linear.bias)):
+        return 0, None
+    return 1, torch._C._fused_linear(input, linear.weight, linear.bias, bounds)
+
+
+def _fused_convolution(conv, following, input):
+    """The same for a convolution, after which there may be a norm as well."""
     if not Conv2d._runs_plainly(conv) or conv.padding_mode != "zeros":
         return 0, None
     if not _pairs(conv.stride, conv.padding, conv.dilation):
@@ -66,9 +79,12 @@ def _fused(conv, following, input):
     )
 
 
+_FUSED = {Conv2d: _fused_convolution, Linear: _fused_linear}
+
+
 def run(modules, input):
     """Calls the modules one after another while gradients are not recorded."""
-    if Conv2d not in map(type, modules) or torch._C._is_observed() or _replaced():
+    if _FUSED.keys().isdisjoint(map(type, modules)) or torch._C._is_observed() or _replaced():
         for module in modules:
             input = module(input)
         return input
@@ -76,9 +92,9 @@ def run(modules, input):
     while position < len(modules):
         module = modules[position]
         position += 1
-        count = 0
-        if type(module) is Conv2d:
-            count, result = _fused(module, modules[position : position + 2], input)
+        count, fused = 0, _FUSED.get(type(module))
+        if fused is not None:
+            count, result = fused(module, modules[position : position + 2], input)
         input = result if count else module(input)
         position += count
     return input
