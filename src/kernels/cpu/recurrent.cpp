@@ -1,6 +1,6 @@
 // The steps of a recurrent layer. The weights are packed once, and each step is one parallel loop over blocks of hidden
 // units: a task multiplies the whole state by its units' weights, which stay in its core's L2 from step to step,
-// applies the gates where the product lies in L1, and packs its part of the new state for the next step. Backward a
+// applies the gates where the product lies in L1, and copies its part of the new state for the next step. Backward a
 // task first multiplies the gates' gradients of one step, then goes through the gates of its units at the step before.
 #include "kernels/cpu/recurrent.h"
 
@@ -70,51 +70,19 @@ RUSH_FN float squash(float x) {
 RUSH_FN double gate(double x) { return 1 / (1 + m::exp(-x)); }
 RUSH_FN double squash(double x) { return m::tanh(x); }
 
-/// Rows of a step as panels: how many, and what their rows are padded to.
-struct Panels {
-  int64_t rows, each;
-  int64_t count() const { return ceil_div(rows, each); }
-  int64_t valid(int64_t p) const { return std::min(each, rows - p * each); }
-  int64_t padded(int64_t p) const { return kernel_rows(valid(p)); }
-};
-
-/// c (valid rows, one panel of columns) = a b over depth k, both packed; a is panel p of `rows`.
+/// Units that a task goes through at a time: their gates' columns fill a wide tile.
 template <class T>
-void multiply_panel(const Panels& rows, int64_t p, int64_t k, const T* a, const T* b, T* c, int64_t c_row, bool add) {
-  const int64_t depth = ceil_div(k, ceil_div(k, Cut<T>::tall().depth)), padded = rows.padded(p);
-  for (int64_t at = 0; at < k; at += depth) {
-    Tile<T> t;
-    t.k = std::min(depth, k - at);
-    t.a = a + p * rows.each * k + at * padded;
-    t.a_row = 0;
-    t.a_step = padded;
-    t.b = b + at * kPanel<T>;
-    t.b_row = kPanel<T>;
-    t.c = c;
-    t.c_row = c_row;
-    t.rows = rows.valid(p);
-    t.alpha = 1;
-    t.beta = at > 0 || add ? 1 : 0;
-    run_tile<T>(t, 2, true);
-  }
+constexpr int64_t units_at_once(int64_t gates) {
+  return gates == 1 ? Cut<T>::wide().columns : kPanel<T>;
 }
 
-/// Columns [first, first + cols) of all rows of x, which has `width`, into a packed matrix of depth k, from `at` on.
-template <class T>
-void pack_columns(const Panels& rows, const T* x, int64_t width, int64_t first, int64_t cols, int64_t k, int64_t at,
-                  T* out) {
-  for (int64_t p = 0; p < rows.count(); ++p)
-    pack_panel<T, T>(x + p * rows.each * width + first, width, 1, rows.valid(p), rows.padded(p), cols,
-                     out + p * rows.each * k + at * rows.padded(p));
-}
-
-/// A row of one task's units, forward. `a` is the state's part of each gate, kPanel apart; `x` the input's, `hidden`
-/// apart, as are what is kept and the bias.
+/// A row of one task's units, forward. `a` is the state's part of each gate, units_at_once apart; `x` the input's,
+/// `hidden` apart, as are what is kept and the bias.
 template <class T, Cell kCell>
 void forward_row(int64_t hidden, int64_t units, const T* HWY_RESTRICT a, const T* HWY_RESTRICT x,
                  const T* HWY_RESTRICT bias, T* HWY_RESTRICT h, T* HWY_RESTRICT c, T* HWY_RESTRICT kept,
                  T* HWY_RESTRICT out) {
-  constexpr int64_t P = kPanel<T>;
+  constexpr int64_t P = units_at_once<T>(gate_count(kCell));
   if constexpr (kCell == Cell::lstm) {
 #pragma GCC ivdep
     for (int64_t u = 0; u < units; ++u) {
@@ -156,44 +124,47 @@ void forward_row(int64_t hidden, int64_t units, const T* HWY_RESTRICT a, const T
 
 template <class T, Cell kCell>
 void forward(const Layer& p) {
-  constexpr int64_t P = kPanel<T>, G = gate_count(kCell);
-  const int64_t H = p.hidden, blocks = ceil_div(H, P), each = panel_rows(p.batch);
+  constexpr int64_t G = gate_count(kCell), U = units_at_once<T>(G), width = G * U;
+  constexpr int64_t group = 4 * kWideRows;  // rows that are multiplied before they go through the gates, from L1
+  const int64_t H = p.hidden, blocks = ceil_div(H, U);
   const T *w = static_cast<const T*>(p.w), *gates = static_cast<const T*>(p.gates), *bias = static_cast<const T*>(p.b);
   T *h = static_cast<T*>(p.h), *c = static_cast<T*>(p.c), *kept = static_cast<T*>(p.kept);
   T* out = static_cast<T*>(p.output);
   const std::vector<Step> steps = steps_of(p);
-  const int64_t packed = ceil_div(p.batch, each) * each * H;
-  const Tensor memory = allocate({{blocks * G * H * P + 2 * packed}, dtype_of<T>});
+  const int64_t line = H + kLanes<T>;  // no power of two from one row of the state to the next
+  const Tensor memory = allocate({{blocks * H * width + 2 * p.batch * line}, dtype_of<T>});
   T* const weights = memory.data<T>();
-  T* const states = weights + blocks * G * H * P;
-  parallel_for(0, blocks * G, std::max<int64_t>(1, (1 << 14) / (H * P)), [&](int64_t lo, int64_t hi) {
+  T* const states = weights + blocks * H * width;
+  parallel_for(0, blocks * G, std::max<int64_t>(1, (1 << 14) / (H * U)), [&](int64_t lo, int64_t hi) {
     for (int64_t i = lo; i < hi; ++i) {
-      const int64_t unit = i / G * P;
-      pack_panel<T, T>(w + (i % G * H + unit) * H, H, 1, std::min(P, H - unit), P, H, weights + i * H * P);
+      const int64_t unit = i / G * U, g = i % G;
+      pack_panel<T, T>(w + (g * H + unit) * H, H, 1, std::min(U, H - unit), width, H,
+                       weights + i / G * H * width + g * U);
     }
   });
-  pack_columns<T>({steps[0].rows, each}, h, H, 0, H, H, 0, states);
+  for (int64_t i = 0; i < steps[0].rows; ++i) std::copy_n(h + i * H, H, states + i * line);
   for (size_t s = 0; s < steps.size(); ++s) {
-    const Panels rows{steps[s].rows, each};
-    const Panels next{s + 1 < steps.size() ? steps[s + 1].rows : 0, each};
-    const T* const from = states + (s % 2) * packed;
-    T* const to = states + (1 - s % 2) * packed;
-    const int64_t grain = std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(rows.rows * H * G * P / 4, 1));
+    const int64_t rows = steps[s].rows, next = s + 1 < steps.size() ? steps[s + 1].rows : 0;
+    const T* const from = states + static_cast<int64_t>(s % 2) * p.batch * line;
+    T* const to = states + static_cast<int64_t>(1 - s % 2) * p.batch * line;
+    const int64_t grain = std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(rows * H * width / 4, 1));
     parallel_for(0, blocks, grain, [&](int64_t lo, int64_t hi) {
-      HWY_ALIGN T sums[kMaxRows * G * P];
+      HWY_ALIGN T sums[group * width];
       for (int64_t j = lo; j < hi; ++j) {
-        const int64_t unit = j * P, units = std::min(P, H - unit);
-        for (int64_t panel = 0; panel < rows.count(); ++panel) {
-          for (int64_t g = 0; g < G; ++g)
-            multiply_panel<T>(rows, panel, H, from, weights + (j * G + g) * H * P, sums + g * P, G * P, false);
-          for (int64_t r = 0; r < rows.valid(panel); ++r) {
-            const int64_t i = panel * each + r, row = steps[s].first + i;
-            forward_row<T, kCell>(H, units, sums + r * G * P, gates + row * G * H + unit, bias ? bias + unit : nullptr,
+        const int64_t unit = j * U, units = std::min(U, H - unit);
+        const StridedColumns<T, T> columns{{weights + j * H * width, width, 1}, true};
+        for (int64_t first = 0; first < rows; first += group) {
+          const int64_t count = std::min(group, rows - first);
+          multiply<T, T>(count, width, H, {from + first * line, line, 1}, columns, StridedResult<T>{{sums, width, 1}},
+                         T(1), T(0));
+          for (int64_t r = 0; r < count; ++r) {
+            const int64_t i = first + r, row = steps[s].first + i;
+            forward_row<T, kCell>(H, units, sums + r * width, gates + row * G * H + unit, bias ? bias + unit : nullptr,
                                   h + i * H + unit, c ? c + i * H + unit : nullptr,
                                   kept ? kept + row * kept_count(kCell) * H + unit : nullptr, out + row * H + unit);
           }
         }
-        pack_columns<T>(next, h, H, unit, units, H, unit, to);
+        for (int64_t i = 0; i < next; ++i) std::copy_n(h + i * H + unit, units, to + i * line + unit);
       }
     });
   }
@@ -243,40 +214,30 @@ void backward_row(int64_t hidden, int64_t units, const T* HWY_RESTRICT grad, con
 
 template <class T, Cell kCell>
 void backward(const Layer& p) {
-  constexpr int64_t P = kPanel<T>, G = gate_count(kCell);
-  const int64_t H = p.hidden, K = G * H, blocks = ceil_div(H, P), each = panel_rows(p.batch);
+  constexpr int64_t G = gate_count(kCell), U = Cut<T>::wide().columns;
+  const int64_t H = p.hidden, K = G * H, blocks = ceil_div(H, U);
   const T *w = static_cast<const T*>(p.w), *grad = static_cast<const T*>(p.grad),
           *out = static_cast<const T*>(p.output);
   const T *kept = static_cast<const T*>(p.kept), *h0 = static_cast<const T*>(p.h0), *c0 = static_cast<const T*>(p.c0);
   T *dh = static_cast<T*>(p.h), *dc = static_cast<T*>(p.c);
   T *dx = static_cast<T*>(p.dgates), *dstate = static_cast<T*>(p.dhidden);
   const std::vector<Step> steps = steps_of(p);
-  const int64_t packed = ceil_div(p.batch, each) * each * K;
-  const Tensor memory = allocate({{blocks * K * P + 2 * packed}, dtype_of<T>});
+  const Tensor memory = allocate({{blocks * K * U}, dtype_of<T>});
   T* const weights = memory.data<T>();
-  T* const gradients = weights + blocks * K * P;
-  parallel_for(0, blocks, std::max<int64_t>(1, (1 << 14) / (K * P)), [&](int64_t lo, int64_t hi) {
+  parallel_for(0, blocks, std::max<int64_t>(1, (1 << 14) / (K * U)), [&](int64_t lo, int64_t hi) {
     for (int64_t j = lo; j < hi; ++j)
-      pack_panel<T, T>(w + j * P, 1, H, std::min(P, H - j * P), P, K, weights + j * K * P);
+      pack_panel<T, T>(w + j * U, 1, H, std::min(U, H - j * U), U, K, weights + j * K * U);
   });
   // Round s multiplies the gradients of step s, and goes through the gates of step s - 1; the first has no product.
   for (size_t s = steps.size() + 1; s-- > 0;) {
-    const Panels rows{s < steps.size() ? steps[s].rows : 0, each};
-    const T* const from = gradients + (s % 2) * packed;
-    T* const to = gradients + (1 - s % 2) * packed;
-    const int64_t grain = std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(p.batch * K * P / 4, 1));
+    const int64_t grain = std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(p.batch * K * U / 4, 1));
     parallel_for(0, blocks, grain, [&](int64_t lo, int64_t hi) {
-      HWY_ALIGN T sums[kMaxRows * P];
       for (int64_t j = lo; j < hi; ++j) {
-        const int64_t unit = j * P, units = std::min(P, H - unit);
-        for (int64_t panel = 0; panel < rows.count(); ++panel) {
-          multiply_panel<T>(rows, panel, K, from, weights + j * K * P, sums, P, false);
-          for (int64_t r = 0; r < rows.valid(panel); ++r) {
-            T* const into = dh + (panel * each + r) * H + unit;
-            for (int64_t u = 0; u < units; ++u)
-              into[u] = kCell == Cell::gru ? into[u] + sums[r * P + u] : sums[r * P + u];
-          }
-        }
+        const int64_t unit = j * U, units = std::min(U, H - unit);
+        if (s < steps.size())
+          multiply<T, T>(steps[s].rows, units, K, {dstate + steps[s].first * K, K, 1},
+                         StridedColumns<T, T>{{weights + j * K * U, U, 1}, true}, StridedResult<T>{{dh + unit, H, 1}},
+                         T(1), T(kCell == Cell::gru));
         if (s == 0) continue;
         const Step& now = steps[s - 1];
         for (int64_t i = 0; i < now.rows; ++i) {
@@ -290,8 +251,6 @@ void backward(const Layer& p) {
                                  kept + row * kept_count(kCell) * H + unit, before, dh + i * H + unit,
                                  dc ? dc + i * H + unit : nullptr, dx + row * K + unit, dstate + row * K + unit);
         }
-        for (int64_t g = 0; g < G; ++g)
-          pack_columns<T>({now.rows, each}, dstate + now.first * K, K, g * H + unit, units, K, g * H + unit, to);
       }
     });
   }
