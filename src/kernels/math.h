@@ -120,6 +120,9 @@ RUSH_FN Dd sqrt(Dd a) {
   const double rest = fma(-r, r, a.hi) + a.lo;
   return fast_two_sum(r, r > 0 ? rest / (2 * r) : 0.0);
 }
+// For what is written once for a double and for a Dd.
+RUSH_FN Dd two_sum(Dd a, double b) { return a + b; }
+RUSH_FN Dd two_prod(Dd a, Dd b) { return a * b; }
 RUSH_FN Dd select(bool c, Dd a, Dd b) { return {c ? a.hi : b.hi, c ? a.lo : b.lo}; }
 
 // ---- exponentials: x = n ln 2 + r, |r| <= 0.347; (e^r - 1 - r - r^2/2) / r^3 as a polynomial
@@ -605,16 +608,17 @@ RUSH_FN double erfcx_scaled_short(double t) {
               -0x1.bdb45cbbd0ddfp-4, 0x1.7a0bc19eed5c0p-4, -0x1.e06d8a4eacdd0p-5, 0x1.d13f7a81e6362p-6,
               -0x1.429df7220951cp-7, 0x1.baac3439fdcbbp-10, 0x1.9ff997294e33ep-12, -0x1.dfb7bc64f38c2p-13);
 }
-/// e^(x^2) erfc(x) for x >= 0.
-RUSH_FN Dd erfcx_positive(double x) {
+/// e^(x^2) erfc(x) for x >= 0, a double or a Dd.
+template <class X>
+RUSH_FN Dd erfcx_positive(X x) {
   const Dd t = two_sum(x, -3.75) / two_sum(x, 3.75);
-  return erfcx_scaled(t) / two_sum(1, 2 * x);
+  return erfcx_scaled(t) / two_sum(x * 2, 1);
 }
-/// erfc(a), 0 <= a.
-RUSH_FN Dd erfc_positive(double a) {
-  a = a < 28 ? a : 28;
-  const Dd q = erfcx_positive(a), square = two_prod(a, a);
-  const ExpParts e = exp_parts({-square.hi, -square.lo});
+/// erfc(a), 0 <= a < 30, a double or a Dd.
+template <class X>
+RUSH_FN Dd erfc_positive(X a) {
+  const Dd q = erfcx_positive(a);
+  const ExpParts e = exp_parts(-two_prod(a, a));
   const Dd y = q * (two_sum(1, e.m.hi) + Dd{e.m.lo, 0});
   return {scale(y.hi, e.n), scale(y.lo, e.n)};
 }
@@ -622,11 +626,11 @@ RUSH_FN Dd erfc_positive(double a) {
 RUSH_FN double erf(double x) {
   const double a = abs(x);
   const double small = a + a * erf_small(a < 1 ? a * a : 1);
-  return is_nan(x) ? x : copysign(a < 0.75 ? small : (Dd{1, 0} + -erfc_positive(a)).hi, x);
+  return is_nan(x) ? x : copysign(a < 0.75 ? small : (Dd{1, 0} + -erfc_positive(a < 28 ? a : 28.0)).hi, x);
 }
 RUSH_FN double erfc(double x) {
   const double a = abs(x);
-  const Dd y = erfc_positive(a);
+  const Dd y = erfc_positive(a < 28 ? a : 28.0);
   const Dd near = two_sum(1, -x) + -Dd{x * erf_small(a < 1 ? a * a : 1), 0};
   return is_nan(x) ? x : (a < 0.75 ? near.hi : (x < 0 ? (Dd{2, 0} + -y).hi : y.hi));
 }

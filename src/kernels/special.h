@@ -290,26 +290,31 @@ inline double erfinv_start(double w) {
   return poly(std::sqrt(w) - 3, 2.83297682, 1.00167406, 0.00943887047, -0.0076224613, 0.00573950773, -0.00367342844,
               0.00134934322, 0.000100950558, -0.000200214257);
 }
-/// The y >= 0 with erfc(y) = z, 0 < z <= 1/2: Newton's method for the logarithm.
-inline double erfc_inverse(double z) {
-  const double log_z = std::log(z), w = -log_z - std::log(2 - z);
-  double y = w < 16 ? erfinv_start(w) * (1 - z) : std::sqrt(w - 0.5 * std::log(kPi * w));
-  for (int i = 0; i < 4; ++i) {
-    const double scaled = erfcx(y);
-    y += (std::log(scaled) - y * y - log_z) * 0.88622692545275801365 * scaled;  // sqrt(pi) / 2
+/// The y >= 0 with erfc(y) = z, 0 < z <= 1/2: Newton's method for the logarithm, where each step doubles the digits.
+/// The last one's equation holds to double-double, so that its correction is the result's low part.
+inline Dd erfc_inverse(double z) {
+  constexpr double half_root_pi = 0.88622692545275801365;
+  const Dd log_z = log_dd(z);
+  const double w = -log_z.hi - log(2 - z);
+  const bool near = w < 16;
+  double y = near ? erfinv_start(w) * (1 - z) : sqrt(-log_z.hi - 0.5 * log(-kPi * log_z.hi));
+  for (int i = 0; i < (near ? 1 : 2); ++i) {
+    const double scaled = erfcx_positive(y).hi;
+    y += (log(scaled) - y * y - log_z.hi) * half_root_pi * scaled;
   }
-  return y;
+  const Dd scaled = erfcx_positive(y), rest = log_dd(scaled) + -(two_prod(y, y) + log_z);
+  return fast_two_sum(y, rest.hi * half_root_pi * scaled.hi);
+}
+/// The y with erf(y) = x, |x| <= 1/2: one step of Halley's method, which triples the digits.
+inline Dd erf_inverse(double x) {
+  const double y = x * erfinv_start(-log_short((1 - x) * (1 + x))), square = y * y;
+  const double u = ((y - x) + y * erf_small(square)) * 0.88622692545275801365 * exp(square);  // sqrt(pi) / 2
+  return fast_two_sum(y, -u / (1 + y * u));
 }
 inline double erfinv(double x) {
   const double a = std::abs(x);
   if (!(a < 1)) return a == 1 ? std::copysign(kInf, x) : kNan;
-  if (a > 0.5) return std::copysign(erfc_inverse(1 - a), x);
-  double y = x * erfinv_start(-std::log1p(-x * x));
-  for (int i = 0; i < 2; ++i) {  // Halley's method
-    const double u = (erf(y) - x) * 0.88622692545275801365 * std::exp(y * y);
-    y -= u / (1 + y * u);
-  }
-  return y;
+  return a > 0.5 ? std::copysign(erfc_inverse(1 - a).hi, x) : erf_inverse(x).hi;
 }
 /// As a factor of x, a polynomial in sqrt(4 - log(1 - x^2)).
 RUSH_FN double erfinv_short(double x) {
@@ -328,21 +333,36 @@ inline Dd over_root(double x) {
   return {t.hi, t.lo + x * -0x1.bdd3413b26456p-55};
 }
 /// The tail falls by e^-2 t dt where its argument grows by dt, so what t = x / sqrt 2 was rounded by counts.
+inline Dd ndtr_dd(double x) {
+  const Dd t = over_root(-x);
+  const double square = t.hi * t.hi;
+  Dd y{0, 0};
+  if (square < 0.25) {
+    y = Dd{1, 0} + -t + Dd{-t.hi * erf_small(square), 0};
+  } else {
+    y = t.hi < 0 ? Dd{2, 0} + -erfc_positive(-t) : erfc_positive(t);
+  }
+  return {0.5 * y.hi, 0.5 * y.lo};
+}
 inline double ndtr(double x) {
   if (!(std::abs(x) < 40)) return is_nan(x) ? x : (x > 0 ? 1 : 0);
-  const Dd t = over_root(-x);
-  return 0.5 * (erfc(t.hi) - t.lo * 1.12837916709551257390 * std::exp(-t.hi * t.hi));  // 2 / sqrt(pi)
+  return ndtr_dd(x).hi;
 }
 inline double ndtri(double p) {
   if (!(p > 0 && p < 1)) return p == 0 ? -kInf : (p == 1 ? kInf : kNan);
-  constexpr double root = 1.41421356237309504880;
-  if (p < 0.25) return -root * erfc_inverse(2 * p);
-  if (p > 0.75) return root * erfc_inverse(2 * (1 - p));
-  return root * erfinv(2 * p - 1);
+  const Dd root{0x1.6a09e667f3bcdp+0, -0x1.bdd3413b26456p-54};
+  if (p < 0.25) return -(root * erfc_inverse(2 * p)).hi;
+  return (root * (p > 0.75 ? erfc_inverse(2 * (1 - p)) : erf_inverse(2 * p - 1))).hi;
 }
 inline double log_ndtr(double x) {
-  if (x < -1) return std::log(0.5 * erfcx(-x * kSqrtHalf)) - 0.5 * x * x;
-  return x < 0 ? std::log(ndtr(x)) : std::log1p(-ndtr(-x));
+  if (x < -0x1p500) return -0.5 * x * x;
+  if (x < -1.25) {  // the logarithm is the smaller of two terms of one sign, so it may be a double
+    const Dd t = over_root(-x), scaled = erfcx_positive(t.hi), square = two_prod(t.hi, -t.hi);
+    const Dd sum = two_sum(square.hi, log(0.5 * scaled.hi));
+    return sum.hi + (sum.lo + (square.lo + (scaled.lo - t.lo * 1.12837916709551257390) / scaled.hi));  // 2 / sqrt(pi)
+  }
+  if (x < 0.5) return log_dd(ndtr_dd(x)).hi;
+  return x < 38 ? log_dd_reduced(-ndtr_dd(-x), 0).hi : -ndtr(-x);
 }
 
 // ---- the incomplete gamma functions
