@@ -400,11 +400,15 @@ struct Reduced {
   Dd r;
   uint64_t quadrant;  // its low two bits
 };
-RUSH_FN Reduced reduce_trig(double x) {
-  const double shifted = x * (2 / kPi) + kShift, n = shifted - kShift;
+/// x - n pi/2 for a whole or half n that leaves less than 1.
+RUSH_FN Dd without_quarters(double x, double n) {
   const Dd second = two_prod(n, kPiLow / 2);
   const Dd r = two_sum(fma(-n, kPi / 2, x), -second.hi);
-  return {{r.hi, r.lo - second.lo + n * 0x1.f1976b7ed8fbcp-110}, bits(shifted)};
+  return {r.hi, r.lo - second.lo + n * 0x1.f1976b7ed8fbcp-110};
+}
+RUSH_FN Reduced reduce_trig(double x) {
+  const double shifted = x * (2 / kPi) + kShift;
+  return {without_quarters(x, shifted - kShift), bits(shifted)};
 }
 RUSH_FN Dd sin_reduced(Dd r) {
   const double z = r.hi * r.hi;

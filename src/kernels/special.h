@@ -220,20 +220,165 @@ inline double k1e(double x) { return x > 0 && x < 0x1p-30 ? 1 / x + 1 : scaled_k
 inline double k0(double x) { return plain_k(0, x); }
 inline double k1(double x) { return x > 0 && x < 0x1p-30 ? 1 / x : plain_k(1, x); }  // DLMF 10.30.2
 
-// NaN at infinity, where the functions go to 0, as PyTorch has it.
-inline double j0(double x) { return std::isinf(x) ? kNan : ::j0(x); }
-inline double j1(double x) { return std::isinf(x) ? kNan : ::j1(x); }
-inline double y0(double x) { return x < 0 || x == kInf ? kNan : ::y0(x); }
-inline double y1(double x) { return x < 0 || x == kInf ? kNan : ::y1(x); }
+/// 1 / x.
+inline Dd reciprocal(double x) {
+  const double r = 1 / x;
+  return {r, fma(-r, x, 1) * r};
+}
+/// 2 y / pi.
+inline Dd over_half_pi(Dd y) { return Dd{0x1.45f306dc9c883p-1, -0x1.6b01ec5417056p-55} * y; }
+
+/// J_nu = M cos(theta) and Y_nu = M sin(theta) for nu = 0 or 1 and 2 <= x < 2^27, DLMF 10.18.4. Next to the zeros
+/// theta's absolute error, 2^-60, is what remains.
+struct Polar {
+  Dd modulus, angle;  // theta without the quarter turns, within pi/4
+  uint64_t quadrant;
+};
+RUSH_FN Polar bessel_polar(int nu, double x) {
+  // (M^2 pi x/2 - 1) x^2 and ((theta - x + (nu/2 + 1/4) pi) x - (4 nu^2 - 1)/8) x^2, which have limits at infinity
+  // (DLMF 10.18.17 and 18), in 1/x - 1/3 for x < 6 and in 1/x - 1/12 from there on.
+  constexpr int terms = 20;
+  constexpr double modulus[2][2][terms] = {
+      {{-0x1.bd5972f200dd0p-4, 0x1.280719c961093p-4,  0x1.65a7c270ad331p-7,  -0x1.b45ba3278618ap-4,
+        0x1.74d5276ff7620p-3,  -0x1.83977805e4092p-3, 0x1.ced142754d9d1p-5,  0x1.3c51a0fc3fa8cp-2,
+        -0x1.fd632cf1f948cp-1, 0x1.010384210d7a2p+1,  -0x1.8c5ecc0e51239p+1, 0x1.b3655e62dffaap+1,
+        -0x1.a819def3b0b5dp-1, -0x1.1b74c559fa7b5p+3, 0x1.03f207d280ec1p+5,  -0x1.448f269e6a44ap+6,
+        0x1.745dc60f57706p+7,  -0x1.6010f00ed2454p+8, 0x1.c33c9ecec2654p+7,  0x1.84598f45685c7p+8},
+       {-0x1.fa33dd0167facp-4,  0x1.0d2c3193b5ad2p-5,  0x1.6080c876bf32dp-3,   -0x1.0efee4f10acbdp-2,
+        -0x1.5880c78b02e83p-2,  0x1.1bedc30357d0dp+1,  -0x1.84d513d695a3ep+1,  -0x1.6cc38bafe4b59p+3,
+        0x1.27ba0a1f6a205p+6,   -0x1.30f3f58a5af1bp+7, -0x1.8062c4bedd735p+8,  0x1.10e1caa6f95d5p+12,
+        -0x1.04be38e8aa3b9p+14, 0x1.8eba853d925e9p+13, 0x1.0ab0bc2393a2ep+18,  -0x1.0bc47be0ce537p+21,
+        0x1.f54114f268a1dp+22,  0x1.38c1307815aa1p+23, -0x1.00454b134541fp+28, 0x1.a147985d62f73p+29}},
+      {{0x1.62b9b6e4827e4p-2,  -0x1.104b50febb97cp-3, -0x1.76375a1bec809p-5,  0x1.8312e8657e28bp-3,
+        -0x1.141fd8c3d310ap-2, 0x1.de70e6fa21a44p-3,  -0x1.524a6e963229ep-12, -0x1.0d3c66fcc7e94p-1,
+        0x1.69ffa31b3d417p+0,  -0x1.4d12b656490e0p+1, 0x1.d658e2e3d8956p+1,   -0x1.b92156c4c98d8p+1,
+        -0x1.7c2fc454d98dfp-1, 0x1.be9204590efddp+3,  -0x1.5e174eb2d0cf5p+5,  0x1.9778d3f114299p+6,
+        -0x1.c1c3e671f718bp+7, 0x1.93e1e18e1f696p+8,  -0x1.24c1bc65f88bdp+7,  -0x1.6217d6d74fe7bp+9},
+       {0x1.7d924055f0a90p-2,   -0x1.c56e2968b683ep-5,  -0x1.2f9fbad96ee34p-2,  0x1.8573d27ec6116p-2,
+        0x1.127f8146875dbp-1,   -0x1.7ff7709a31841p+1,  0x1.c5922a5da60b9p+1,   0x1.f7d53576040bdp+3,
+        -0x1.6f8b269be58c8p+6,  0x1.558d185bdc0aep+7,   0x1.095b433e55e23p+9,   -0x1.4a3455c4cbd6cp+12,
+        0x1.2867778de24eap+14,  -0x1.249c82e0cb1bdp+13, -0x1.49800fcfb3534p+18, 0x1.350af9f1f1865p+21,
+        -0x1.0be1b6193ad83p+23, -0x1.d2d3d48238109p+23, 0x1.204d735a4fa3ap+28,  -0x1.bc1ab775ad627p+29}}};
+  constexpr double phase[2][2][terms] = {
+      {{0x1.a202f2f3239c5p-5,  -0x1.c90e56ddd3675p-5, 0x1.ee4e28b2412fap-7,   0x1.254cda0d449adp-4,
+        -0x1.88a3a11a720c0p-3, 0x1.33c5f3d12a21fp-2,  -0x1.2d0a083e6cbb1p-2,  -0x1.922f01c61aebcp-6,
+        0x1.eec1fbe5f770dp-1,  -0x1.760f9d610bb0cp+1, 0x1.8a542cb52517dp+2,   -0x1.47940a87d945cp+3,
+        0x1.92d9a0eba26d3p+3,  -0x1.694e1c51aa56cp+2, -0x1.c3e6b8621a43cp+4,  0x1.e9c21767b7823p+6,
+        -0x1.5265cfb40f144p+8, 0x1.a1cd310bc1e02p+9,  -0x1.b5ade6ca83c93p+10, 0x1.e8b7f4dcb6f84p+10},
+       {0x1.050049112108cp-4,   -0x1.02efdf226b901p-5,  -0x1.3c929f07ca1e3p-3,  0x1.6cd302e764fb2p-2,
+        0x1.13ed7c68e2ca8p-2,   -0x1.bdbfdf73ee6b4p+1,  0x1.eeb56388b97bcp+2,   0x1.a68df5f4e4db5p+3,
+        -0x1.37c02d921b246p+7,  0x1.f36e832848cd4p+8,   0x1.29ca09bb463afp+7,   -0x1.38b8bcc65257ep+13,
+        0x1.ace52fa09cf0bp+15,  -0x1.efc5e865cf68ep+16, -0x1.868e77708a773p+18, 0x1.8c2bedadb4453p+22,
+        -0x1.394ef518dba2ep+25, 0x1.bd9c463486b24p+25,  0x1.e2e6f0d7ba4fep+29,  -0x1.1c7c19a7aedd6p+32}},
+      {{-0x1.18b049a8cc9fdp-3, 0x1.d6d30f343a191p-4,  0x1.a70afa50d52d6p-13, -0x1.4a86f81ac92bap-3,
+        0x1.4ae9fe04f21cap-2,  -0x1.a526b7cccda40p-2, 0x1.25f3f16a2e1adp-2,  0x1.23855cc42648ap-2,
+        -0x1.a3f83cbb58fb5p+0, 0x1.08b1ed39d7d48p+2,  -0x1.f5f438a5472d5p+2, 0x1.78a90ef96fe25p+3,
+        -0x1.84b75bf7ca5c6p+3, -0x1.cdf6cc5a9ca45p-1, 0x1.83dc92f98be5bp+5,  -0x1.52aa113b5f909p+7,
+        0x1.b9bb5a1493e30p+8,  -0x1.fef1adddc90eap+9, 0x1.c7f2a2125e28ap+10, -0x1.9a4a28737e965p+10},
+       {-0x1.4af0cba52c174p-3,  0x1.d28fea7dbf390p-5,   0x1.28a70c0da25c4p-2,   -0x1.1332321181256p-1,
+        -0x1.0dc85fa3dc84ap-1,  0x1.39eb9f15f03cap+2,   -0x1.2c251afaa25edp+3,  -0x1.4a678dfab51eep+4,
+        0x1.8deead6231a46p+7,   -0x1.21c972b6d3b3ap+9,  -0x1.8b9f9c7e1f87bp+8,  0x1.8607a3a354b7dp+13,
+        -0x1.f2dc87061cd43p+15, 0x1.0165a2bf8eb9cp+17,  0x1.0fdc68712bea9p+19,  -0x1.d50a5fd4fff32p+22,
+        0x1.59901abe434d8p+25,  -0x1.89f38ebb91d5ep+25, -0x1.13b8d436dac9ep+30, 0x1.3752852236f8dp+32}}};
+  const bool far = x >= 6;
+  const Dd inverse = reciprocal(x);
+  const double u = inverse.hi - (far ? 1.0 / 12 : 1.0 / 3), square = inverse.hi * inverse.hi;
+  double m[2] = {0, 0}, p[2] = {0, 0};  // even and odd coefficients, which do not wait for each other
+  for (int k = terms - 2; k >= 0; k -= 2) {
+    for (int odd = 0; odd < 2; ++odd) {
+      m[odd] = m[odd] * (u * u) + modulus[nu][far][k + odd];
+      p[odd] = p[odd] * (u * u) + phase[nu][far][k + odd];
+    }
+  }
+  // The phase's first term, which is known beforehand, is enough to choose the quarter.
+  const Dd first = inverse * (0.5 * nu - 0.125);
+  const double shifted = (x + first.hi) * (2 / kPi) - (nu + 0.5) + kShift;
+  const Dd angle =
+      without_quarters(x, (shifted - kShift) + (nu + 0.5)) + first + inverse.hi * square * (p[0] + u * p[1]);
+  return {sqrt(over_half_pi(inverse) * two_sum(1, square * (m[0] + u * m[1]))), angle, bits(shifted)};
+}
+/// M sin(theta + turn pi/2).
+RUSH_FN double bessel_wave(Polar p, uint64_t turn) {
+  const uint64_t n = p.quadrant + turn;
+  return flip_sign((p.modulus * select(n & 1, cos_reduced(p.angle), sin_reduced(p.angle))).hi, n);
+}
+// Below 2 the power series in q = x^2/4, DLMF 10.2.2 and, with Euler's constant put to the logarithm, 10.8.1. The terms
+// that are large at 2 are added in double-double.
+inline Dd quarter_square(double x) { return two_prod(0.5 * x, 0.5 * x); }
+inline Dd series_j0(Dd q) {
+  const double tail =
+      q.hi * poly(q.hi, -0x1.c71c71c71c71cp-6, 0x1.c71c71c71c71cp-10, -0x1.23456789abcdfp-14, 0x1.02e85c0898b71p-19,
+                  -0x1.522a43f65486ap-25, 0x1.522a43f65486ap-31, -0x1.0b313289be0b9p-37, 0x1.5601885e63e5dp-44,
+                  -0x1.69ca9cf3b7f54p-51, 0x1.4197a7f5154bcp-58, -0x1.e725594ee52e9p-66);
+  return (two_sum(0.25, tail) * q + -1) * q + 1;
+}
+/// J_1(x) 2/x.
+inline Dd series_j1(Dd q) {
+  const double tail =
+      q.hi * poly(q.hi, 0x1.5555555555555p-4, -0x1.c71c71c71c71cp-8, 0x1.6c16c16c16c17p-12, -0x1.845c8a0ce5129p-17,
+                  0x1.27e4fb7789f5cp-22, -0x1.522a43f65486ap-28, 0x1.2c9758daf5cd0p-34, -0x1.ab81ea75fcdf4p-41,
+                  0x1.f17697cf1cf13p-48, -0x1.e2637bef9ff1ap-55, 0x1.8bce58901a35ep-62, -0x1.165e7c2d153f3p-69);
+  return two_sum(-0.5, tail) * q + 1;
+}
+/// pi/2 Y_0(x) - log(x e^gamma / 2) J_0(x).
+inline Dd series_y0(Dd q) {
+  const double tail =
+      q.hi * poly(q.hi, 0x1.a12f684bda12fp-5, -0x1.da12f684bda13p-9, 0x1.4c88d634a424bp-13, -0x1.3d2970bdbb137p-18,
+                  0x1.b6682a64d5cf7p-24, -0x1.cb8acea43b17dp-30, 0x1.79f068734aa1bp-36, -0x1.f4dcc2465f674p-43,
+                  0x1.1124367d45fb2p-49, -0x1.f2fc07de40da8p-57, 0x1.834c1a3ba6611p-64);
+  return (two_sum(-0.375, tail) * q + 1) * q;
+}
+/// (log(x e^gamma / 2) J_1(x) - 1/x - pi/2 Y_1(x)) 4/x.
+inline Dd series_y1(Dd q) {
+  const double tail =
+      q.hi * poly(q.hi, -0x1.bda12f684bda1p-6, 0x1.8d76b54932710p-10, -0x1.cb8fa35c0f11cp-15, 0x1.7509d2f888715p-20,
+                  -0x1.c0f97c848873ap-26, 0x1.a0d4ebed66059p-32, -0x1.33b1f34a8210fp-38, 0x1.71eaa07871598p-45,
+                  -0x1.7136a746dc4ebp-52, 0x1.36df8a9dd9648p-59, -0x1.bf98a95743194p-67);
+  return ((Dd{0x1.1c71c71c71c72p-2, -0x1.c71c71c71c71cp-57} + tail) * q + -1.25) * q + 1;
+}
+/// log(x e^gamma / 2).
+inline Dd log_half_gamma(double x) { return log_dd(x) + Dd{-0x1.dadb014541eb2p-4, -0x1.be095d05c0a81p-62}; }
+
+// From 2^27 on, where three doubles of pi do not reduce the angle, the C library's. NaN at infinity, where the
+// functions go to 0, as PyTorch has it.
+inline double j0(double x) {
+  const double a = std::abs(x);
+  if (a < 2) return series_j0(quarter_square(a)).hi;
+  return a < 0x1p27 ? bessel_wave(bessel_polar(0, a), 1) : (a < kInf ? ::j0(a) : kNan);
+}
+inline double j1(double x) {
+  const double a = std::abs(x);
+  if (a < 2) return std::copysign((series_j1(quarter_square(a)) * (0.5 * a)).hi, x);
+  const double y = a < 0x1p27 ? bessel_wave(bessel_polar(1, a), 1) : (a < kInf ? ::j1(a) : kNan);
+  return x < 0 ? -y : y;
+}
+inline double y0(double x) {
+  if (!(x > 0 && x < kInf)) return x == 0 ? -kInf : kNan;
+  if (x >= 2) return x < 0x1p27 ? bessel_wave(bessel_polar(0, x), 0) : ::y0(x);
+  const Dd q = quarter_square(x);
+  return over_half_pi(log_half_gamma(x) * series_j0(q) + series_y0(q)).hi;
+}
+inline double y1(double x) {
+  if (!(x > 0 && x < kInf)) return x == 0 ? -kInf : kNan;
+  if (x >= 2) return x < 0x1p27 ? bessel_wave(bessel_polar(1, x), 0) : ::y1(x);
+  if (x < 0x1p-30) return over_half_pi(reciprocal(-0x1p600 * x)).hi * 0x1p600;  // DLMF 10.7.4
+  const Dd q = quarter_square(x);
+  const Dd rest = log_half_gamma(x) * series_j1(q) * (0.5 * x) + series_y1(q) * (-0.25 * x);
+  return over_half_pi(rest + -reciprocal(x)).hi;
+}
 
 /// sin x / x, DLMF 10.49.3.
 inline double spherical_j0(double x) {
   if (std::isinf(x)) return 0;
   if (std::abs(x) < 0.5) {
     const double z = x * x;
-    return poly(z, 1.0, -1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880, -1.0 / 39916800, 1.0 / 6227020800.0);
+    return poly(z, 1.0, -1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880, -1.0 / 39916800, 1.0 / 6227020800.0,
+                -1.0 / 1307674368000.0);
   }
-  return std::sin(x) / x;
+  if (trig_is_hard(x)) return std::sin(x) / x;
+  const Reduced a = reduce_trig(x);
+  const Dd y = (a.quadrant & 1 ? cos_reduced(a.r) : sin_reduced(a.r)) / Dd{x, 0};
+  return flip_sign(y.hi, a.quadrant);
 }
 
 /// Near zero and on the oscillating side the Maclaurin series (DLMF 9.4.1), there in double-double since its terms grow
