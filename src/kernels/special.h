@@ -11,11 +11,6 @@
 
 namespace rush::formula::special {
 
-inline double lgamma(double x) {
-  int sign = 0;
-  return ::lgamma_r(x, &sign);
-}
-
 /// y (y + 1) ... (y + steps) and its derivative; without a loop, which would keep one around it from being vectorised.
 struct Rising {
   double product, derivative;
@@ -89,6 +84,73 @@ inline SinCosPi sin_cos_pi(double f) {
   const Dd angle = Dd{kPi, kPiLow} * (a <= 0.25 ? a : 0.5 - a);
   const Dd s = sin_reduced(angle), c = cos_reduced(angle);
   return a <= 0.25 ? SinCosPi{s * sign, c} : SinCosPi{c * sign, s};
+}
+
+/// log Gamma(1 + f), 0 <= f <= 1: a polynomial that has the zeros apart.
+inline Dd log_gamma_unit(double f) {
+  const double t = f - 0.5,
+               tail = t * poly(t, -0x1.2aed059bd608ap-3, 0x1.01af62a2929e8p-4, -0x1.007aa83cee106p-5,
+                               0x1.1334235278e97p-6, -0x1.34dbda14a534ep-7, 0x1.64f066526297dp-8, -0x1.a5035229e81b4p-9,
+                               0x1.f814b7a8ea944p-10, -0x1.313e8bbbf0a5cp-10, 0x1.750aeafce189cp-11,
+                               -0x1.cb449093f4d2bp-12, 0x1.1c73d7bb3879ap-12, -0x1.624418c291d11p-13,
+                               0x1.bb1b2f70eda70p-14, -0x1.153682ea04d6ap-14, 0x1.5d42c628edbecp-15,
+                               -0x1.caf7091c01f9bp-16, 0x1.22f60ff768e29p-16, -0x1.0f1aa0b730e2ep-17,
+                               0x1.5841c8f950e54p-18, -0x1.0b7547cbef874p-17, 0x1.5690ac55f96fcp-18);
+  return two_sum(f, -1) * f * two_sum(0x1.eeb95b094c191p-2, tail);
+}
+/// log Gamma(x), x > 0: below 3 by the recurrence DLMF 5.5.1, then 5.11.1, whose series is a polynomial that holds from
+/// 3 on.
+inline Dd log_gamma(double x) {
+  if (x < 1) return log_gamma_unit(x) + -log_sum(x);
+  if (x < 2) return log_gamma_unit(x - 1);
+  if (x < 3) return log_gamma_unit(x - 2) + log_sum(x - 1);
+  const double inverse = 1 / x;
+  const double tail =
+      inverse * poly(inverse * inverse, 0x1.5555555555555p-4, -0x1.6c16c16c16863p-9, 0x1.a01a019df4869p-11,
+                     -0x1.38137f3b75f0bp-11, 0x1.b950e94b3b0eap-11, -0x1.f685b7bd2af46p-10, 0x1.a23e8d9311a24p-8,
+                     -0x1.d377f6d7dbe4ep-6, 0x1.388e54d1cc5b5p-3, -0x1.aca6888af500bp-1, 0x1.0170f7176ac2bp+2,
+                     -0x1.d4f4aba5eb92ap+3, 0x1.1346d80f5168cp+5, -0x1.31704f6345e1fp+5);
+  const Dd half_log_2pi{0x1.d67f1c864beb5p-1, -0x1.65b5a1b7ff5dfp-55};
+  return log_sum(x) * (x - 0.5) + -x + (half_log_2pi + tail);
+}
+/// |1 / Gamma(x)|, x < 0, to about 2^-102: a polynomial for [1, 2] and the recurrence DLMF 5.5.1.
+inline Dd reciprocal_gamma(double x) {
+  constexpr Dd head[] = {
+      {0x1.20dd750429b6dp+0, 0x1.1ae3a914fed80p-56},    {-0x1.514d3d90584b3p-5, -0x1.f217f14a98ef3p-59},
+      {-0x1.0da5a671c048ap-1, -0x1.c2fd1a63503aep-58},  {0x1.669be41a93895p-3, -0x1.8930f86069ecep-57},
+      {0x1.a18540be32ca7p-5, 0x1.cd20ad6739d04p-59},    {-0x1.5955cc39724a3p-5, 0x1.c9214fd029826p-59},
+      {0x1.b16203e5e344dp-8, 0x1.a5e111d653fd0p-62},    {0x1.15f7f060ff8c2p-9, 0x1.4566d5b31d170p-63},
+      {-0x1.232bd878ffabep-10, -0x1.cc98068450ef7p-64}, {0x1.3f845ff3a6edbp-13, -0x1.9c0968437e405p-67},
+      {0x1.a963c6a36cac3p-16, 0x1.27d25259d1947p-71},   {-0x1.d24ca6f39ac53p-17, 0x1.045bd9b15b1c8p-72},
+      {0x1.216694b7d8eacp-19, 0x1.a5618885e433cp-74},   {0x1.f1b936cb1c16ap-25, -0x1.887533c5d84d1p-80},
+      {-0x1.7ed587ef32209p-24, -0x1.15ba0b63e9f8fp-78}, {0x1.25d5da9f3fa37p-26, 0x1.c9e1ebafa9bbdp-83},
+      {-0x1.00033debf4316p-30, -0x1.1d0a71df9c9e1p-84}, {-0x1.26b8a37a12233p-32, 0x1.ea8b01c91e8cbp-86},
+      {0x1.480c1c6ed878dp-34, 0x1.5da18376c2b79p-90},   {-0x1.19ecf32555b9bp-37, 0x1.0041e668cb4b0p-91}};
+  const double whole = std::floor(x), t = (x - whole) - 0.5;
+  Dd y{poly(t, -0x1.7981d5e11907bp-44, 0x1.7d9900d3f7a0bp-43, -0x1.f62a3c961ea7cp-46, 0x1.0d11ce9a0b5a7p-49,
+            0x1.2ce653128af84p-53, -0x1.c042a9d5c9828p-55, 0x1.ae3a5c98df8e5p-58, -0x1.2110041f78b07p-62,
+            -0x1.4767c5b0cb6c9p-65),
+       0};
+  for (int k = 19; k >= 0; --k) y = y * t + head[k];
+  Dd rise{x, 0};
+  for (double k = 1; k <= -whole; ++k) rise = rise * (x + k);
+  y = y * rise;
+  return y.hi < 0 ? -y : y;
+}
+/// For negative x the reflection DLMF 5.5.3, and the logarithm of the function itself next to the zeros, where the
+/// reflection's terms cancel.
+inline double lgamma(double x) {
+  const double a = std::abs(x);
+  if (!(a < kInf)) return is_nan(x) ? x : kInf;
+  if (a < 0x1p-60) return -log(a);
+  if (x > 0x1p50) return (log_sum(x) * (0x1p-60 * (x - 0.5)) + -0x1p-60 * x).hi * 0x1p60;  // may overflow
+  if (x > 0) return log_gamma(x).hi;
+  const double fraction = x - round_even(x);
+  if (fraction == 0) return kInf;
+  const Dd sine = sin_cos_pi(std::abs(fraction)).sin, cosecant = Dd{kPi, kPiLow} / sine;
+  const Dd y = a < 1 ? log_dd(cosecant) + -log_gamma_unit(a) : log_dd(cosecant / Dd{a, 0}) + -log_gamma(a);
+  if (std::abs(y.hi) > 0.25 || x > -2 || x < -18) return y.hi;
+  return -log_dd(reciprocal_gamma(x)).hi;
 }
 
 /// DLMF 5.11.2 after the recurrence 5.5.2; reflection 5.5.4. In double-double, since its terms cancel.

@@ -40,8 +40,6 @@ template <class E, class... Parts>
 void raise(const Parts&...) {}
 }  // namespace rush
 
-inline double lgamma_r(double x, int*) { return ::lgamma(x); }
-
 namespace std {
 
 using ::int64_t;
