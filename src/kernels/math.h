@@ -556,10 +556,11 @@ RUSH_FN float atan2(float y, float x) {
 
 // ---- powers and roots
 
+/// 1 - x r^2 is computed as 1 - (x r) r, none of whose terms underflows.
 RUSH_FN double rsqrt(double x) {
-  const double s = sqrt(x), r = 1 / s;
-  const double root_error = fma(-s, s, x), quotient_error = fma(-s, r, 1);
-  return r > 0 && r < kInf ? r + r * (quotient_error - 0.5 * root_error * r * r) : r;
+  const double r = 1 / sqrt(x), root = x * r;
+  const double error = fma(-root, r, 1) - fma(x, r, -root) * r;
+  return r > 0 && r < kInf ? r + 0.5 * r * error : r;
 }
 RUSH_FN float rsqrt(float x) { return float(1 / sqrt(double(x))); }
 
@@ -640,7 +641,8 @@ RUSH_FN Dd erfc_positive(X a) {
   const Dd y = q * (two_sum(1, e.m.hi) + Dd{e.m.lo, 0});
   return {scale(y.hi, e.n), scale(y.lo, e.n)};
 }
-// Below 0.75 erf comes from its series and erfc from erf; above, the other way round.
+// Below 0.75 erf comes from its series, and below 0.5, where it cancels little, erfc from erf; above, the other way
+// round.
 RUSH_FN double erf(double x) {
   const double a = abs(x);
   const double small = a + a * erf_small(a < 1 ? a * a : 1);
@@ -650,7 +652,7 @@ RUSH_FN double erfc(double x) {
   const double a = abs(x);
   const Dd y = erfc_positive(a < 28 ? a : 28.0);
   const Dd near = two_sum(1, -x) + -Dd{x * erf_small(a < 1 ? a * a : 1), 0};
-  return is_nan(x) ? x : (a < 0.75 ? near.hi : (x < 0 ? (Dd{2, 0} + -y).hi : y.hi));
+  return is_nan(x) ? x : (a < 0.5 ? near.hi : (x < 0 ? (Dd{2, 0} + -y).hi : y.hi));
 }
 RUSH_FN double erfc_positive_short(double a) {
   a = a < 12 ? a : 12;

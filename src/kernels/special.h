@@ -231,24 +231,26 @@ inline Dd series_i(int nu, double x) {
   return sum;
 }
 /// I_nu(x) e^-x for x >= 30: the expansion DLMF 10.40.1.
-inline double scaled_i(int nu, double x) {
-  if (x == kInf) return 0;
+inline Dd scaled_i(int nu, double x) {
+  if (x == kInf) return {0, 0};
   double term = 1, rest = 0;
   for (int k = 1; k < 60; ++k) {
     const double odd = 2 * k - 1, next = term * (odd * odd - 4.0 * nu * nu) / (8 * k * x);
     if (std::abs(next) < 1e-18 || std::abs(next) > std::abs(term)) break;
     rest += term = next;
   }
-  return (two_sum(1, rest) / sqrt(Dd{2 * kPi, 2 * kPiLow} * x)).hi;
+  return two_sum(1, rest) / sqrt(Dd{2 * kPi, 2 * kPiLow} * x);
 }
 inline double exponential_i(int nu, double x) {
-  return x < 30 ? (series_i(nu, x) * exp_dd({-x, 0})).hi : (is_nan(x) ? x : scaled_i(nu, x));
+  return x < 30 ? (series_i(nu, x) * exp_dd({-x, 0})).hi : (is_nan(x) ? x : scaled_i(nu, x).hi);
 }
-/// From 30 on e^x in two halves, so that a result that is representable does not overflow on the way.
+/// From 30 on e^x in two halves, one of them smaller, so that a result that is representable does not overflow on the
+/// way.
 inline double plain_i(int nu, double x) {
   if (x < 30) return series_i(nu, x).hi;
-  const double e = std::exp(0.5 * x);
-  return scaled_i(nu, x) * e * e;  // NaN at infinity, as PyTorch has it
+  if (!(x < 720)) return x < kInf ? kInf : kNan;  // NaN at infinity, as PyTorch has it
+  const Dd e = exp_dd({0.5 * x, 0});
+  return (scaled_i(nu, x) * e * (e * 0x1p-64)).hi * 0x1p64;
 }
 inline double i0e(double x) { return exponential_i(0, std::abs(x)); }
 inline double i1e(double x) { return std::copysign(exponential_i(1, std::abs(x)), x); }
