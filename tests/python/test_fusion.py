@@ -144,6 +144,12 @@ def test_linear_where_somebody_could_tell():
         for wrong in (torch.randn(4, 7), torch.randn(4, 8).long()):
             with pytest.raises(RuntimeError):
                 model(wrong)
+        empty = nn.Sequential(nn.Linear(8, 8), nn.ReLU6())
+        empty[1].min_val = 9.0
+        with pytest.raises(ValueError, match="min_val"):
+            empty(x)
+        with pytest.raises(RuntimeError, match="same device"):
+            nn.Sequential(nn.Linear(8, 8), nn.ReLU()).to("meta")(x)
     for arguments in ((x, x, None, (0.0,)), (x, None, None, (0.0, 1.0)), (x, 3, None, (0.0, 1.0))):
         with pytest.raises(TypeError):
             torch._C._fused_linear(*arguments)

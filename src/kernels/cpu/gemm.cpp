@@ -263,7 +263,7 @@ Strided<const float> in_pairs(int64_t lines, int64_t k, const BFloat16* from, in
     });
     return {reinterpret_cast<const float*>(to), 1, lines};
   }
-  parallel_for(0, lines, std::max<int64_t>(1, (1 << 13) / pairs), [&](int64_t lo, int64_t hi) {
+  parallel_for(0, lines, std::max<int64_t>(1, (1 << 13) / std::max<int64_t>(pairs, 1)), [&](int64_t lo, int64_t hi) {
     for (int64_t j = lo; j < hi; ++j)
       for (int64_t i = 0; i < pairs; ++i) {
         const uint16_t* const first = bits + j * line + 2 * i * step;

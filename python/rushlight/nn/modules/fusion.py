@@ -28,7 +28,9 @@ def _pairs(*sizes):
 
 
 def _plain(tensor):
-    return tensor is None or (type(tensor) in (torch.Tensor, Parameter) and tensor.dtype is torch.float32)
+    return tensor is None or (
+        type(tensor) in (torch.Tensor, Parameter) and tensor.dtype is torch.float32 and tensor.is_cpu
+    )
 
 
 def _norm(module):
@@ -42,7 +44,9 @@ def _norm(module):
 def _bounds(module):
     if ReLU._runs_plainly(module):
         return (0.0, math.inf)
-    return (module.min_val, module.max_val) if ReLU6._runs_plainly(module) else None
+    if ReLU6._runs_plainly(module) and module.min_val <= module.max_val:
+        return (module.min_val, module.max_val)
+    return None
 
 
 def _fused_linear(linear, following, input):
