@@ -2,7 +2,7 @@
 # Variables: JOBS (compiler processes), SHARED (where the conformance samples, benchmark and listings are).
 APT := ca-certificates ccache clang-format cmake g++ git libeigen3-dev libgtest-dev libhwy-dev lld ninja-build pkg-config \
        python3-dev python3-venv
-PIP := hypothesis matplotlib nanobind numpy pytest ruff scikit-build-core
+PIP := hypothesis matplotlib mpmath nanobind numpy pytest ruff scikit-build-core
 
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)

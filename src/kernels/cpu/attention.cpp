@@ -128,7 +128,7 @@ void multiply_rows(int64_t rows, int64_t cols, int64_t k, Left<T> a, const T* b,
     t.rows = rows;
     t.alpha = alpha;
     t.beta = beta;
-    run_tile<T>(t, 2, a.row == 0);
+    a.row == 0 ? run_tile<T, MulAdd, true>(t, 2) : run_tile<T>(t, 2);
   }
 }
 

@@ -273,41 +273,27 @@ constexpr int kernel_rows(int64_t rows) { return rows <= 1 ? 1 : static_cast<int
 // Rows of each of the tiles that m rows are cut into, so that they are nearly equal, and even.
 inline int64_t panel_rows(int64_t m) { return kernel_rows(ceil_div(m, ceil_div(m, kMaxRows))); }
 
-template <class T, class Sum = MulAdd>
-HWY_INLINE void run_tile(const Tile<T>& t, int64_t vectors, bool packed) {
+// Runs the kernel for the tile's rows and `vectors` of columns. Of a packed k by k there are two at most.
+template <class T, class Sum = MulAdd, bool kPacked = false>
+HWY_INLINE void run_tile(const Tile<T>& t, int64_t vectors) {
   using Kernel = void (*)(const Tile<T>&);
-#define RUSH_KERNELS(R)                                                        \
-  {                                                                            \
-    {micro_kernel<T, Sum, R, 1, false>, micro_kernel<T, Sum, R, 1, true>},     \
-        {micro_kernel<T, Sum, R, 2, false>, micro_kernel<T, Sum, R, 2, true>}, \
-  }
-  static constexpr Kernel kernels[kMaxRows / 2 + 1][2][2] = {
-    RUSH_KERNELS(1),
-    RUSH_KERNELS(2),
-    RUSH_KERNELS(4),
-    RUSH_KERNELS(6),
+#define RUSH_KERNELS(R, V) \
+  { micro_kernel<T, Sum, R, V, kPacked>, micro_kernel<T, Sum, R, V + 1, kPacked> }
 #if HWY_CAP_GE512 || HWY_ARCH_ARM_A64
-    RUSH_KERNELS(8),
-    RUSH_KERNELS(10),
-    RUSH_KERNELS(12),
-    RUSH_KERNELS(14),
-#endif
-  };
-#undef RUSH_KERNELS
-#if HWY_CAP_GE512 || HWY_ARCH_ARM_A64
-  if (vectors > 2) {
-#define RUSH_KERNELS(R)                                                        \
-  {                                                                            \
-    {micro_kernel<T, Sum, R, 3, false>, micro_kernel<T, Sum, R, 3, true>},     \
-        {micro_kernel<T, Sum, R, 4, false>, micro_kernel<T, Sum, R, 4, true>}, \
+  static constexpr Kernel kernels[][2] = {RUSH_KERNELS(1, 1),  RUSH_KERNELS(2, 1), RUSH_KERNELS(4, 1),
+                                          RUSH_KERNELS(6, 1),  RUSH_KERNELS(8, 1), RUSH_KERNELS(10, 1),
+                                          RUSH_KERNELS(12, 1), RUSH_KERNELS(14, 1)};
+  if constexpr (!kPacked) {
+    static constexpr Kernel wide[][2] = {RUSH_KERNELS(1, 3), RUSH_KERNELS(2, 3), RUSH_KERNELS(3, 3),
+                                         RUSH_KERNELS(4, 3), RUSH_KERNELS(5, 3), RUSH_KERNELS(6, 3)};
+    if (vectors > 2) return wide[t.rows - 1][vectors - 3](t);
   }
-    static constexpr Kernel wide[kWideRows][2][2] = {RUSH_KERNELS(1), RUSH_KERNELS(2), RUSH_KERNELS(3),
-                                                     RUSH_KERNELS(4), RUSH_KERNELS(5), RUSH_KERNELS(6)};
-#undef RUSH_KERNELS
-    return wide[t.rows - 1][vectors - 3][packed](t);
-  }
+#else
+  static constexpr Kernel kernels[][2] = {RUSH_KERNELS(1, 1), RUSH_KERNELS(2, 1), RUSH_KERNELS(4, 1),
+                                          RUSH_KERNELS(6, 1)};
 #endif
-  kernels[kernel_rows(t.rows) / 2][vectors - 1][packed](t);
+#undef RUSH_KERNELS
+  kernels[kernel_rows(t.rows) / 2][vectors - 1](t);
 }
 
 // ---- packing --------------------------------------------------------------------------------------------------------
@@ -616,7 +602,7 @@ void multiply(int64_t m, int64_t n, int64_t k, Strided<const S> a, const Columns
               t.beta = whole ? beta_now : T(0);
               t.bias = last && whole && bias ? bias + j : nullptr;
               t.end = last && whole && !end.empty() ? &end_of_rows : nullptr;
-              run_tile<T, Sum>(t, width / N, false);
+              run_tile<T, Sum>(t, width / N);
               if (whole) continue;
               merge_tile<T>(aside, width, t.rows, cols, result, i, j, beta_now);
               if (last && (bias || !end.empty())) finish_tile(bias, end_of_rows, result, i, t.rows, j, cols);

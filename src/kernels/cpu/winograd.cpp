@@ -376,7 +376,7 @@ void multiply_positions(const Transformed& v, int64_t row0, int64_t first, int64
       run_tile<float>(
           {depth, a, v.row, 1, u.data + position * u.plane, u.row, m.data + position * m.plane + row * m.row, m.row,
            std::min(R, count - row), 1, first == 0 ? 0.f : 1.f},
-          width > N ? 2 : 1, false);
+          width / N);
     }
 }
 
@@ -610,10 +610,10 @@ void multiply_gradients_by(const WeightGradient& g) {
         float* const sums = shared ? shared + task * size : scratch<float>(Scratch::c, size);
         for (int64_t position = 0; position < W * W; ++position)
           for (int64_t c = 0; c < channels; c += R)
-            run_tile<float>(
+            run_tile<float, MulAdd, true>(
                 {count, v.data + position * v.plane + c0 + c, 1, v.row, z.data + position * z.plane + k0, z.row,
                  sums + position * plane + c * width, width, std::min(R, channels - c), 1, begin == 0 ? 0.f : 1.f},
-                width > N ? 2 : 1, true);
+                width / N);
         if (end == segments) write_weights<W>(sums, plane, width, g, c0, channels, k0);
       }
     });

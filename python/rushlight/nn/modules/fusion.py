@@ -33,6 +33,11 @@ def _plain(tensor):
     )
 
 
+def _takes(layer, input):
+    """Whether the layer's operator in one pass takes these tensors."""
+    return type(input) is torch.Tensor and all(map(_plain, (input, layer.weight, layer.bias)))
+
+
 def _norm(module):
     """The norm's arguments of the operator, None where it has to run on its own."""
     if not BatchNorm2d._runs_plainly(module) or module.training:
@@ -52,11 +57,7 @@ def _bounds(module):
 def _fused_linear(linear, following, input):
     """How many modules after the linear layer ran with it, and the result; (0, None) where it did not run."""
     bounds = _bounds(following[0]) if following else None
-    if bounds is None or not Linear._runs_plainly(linear):
-        return 0, None
-    if type(input) is not torch.Tensor or input.dtype is not torch.float32 or not input.is_cpu:
-        return 0, None
-    if not (_plain(linear.weight) and _plain(linear.bias)):
+    if bounds is None or not Linear._runs_plainly(linear) or not _takes(linear, input):
         return 0, None
     return 1, torch._C._fused_linear(input, linear.weight, linear.bias, bounds)
 
@@ -67,9 +68,7 @@ def _fused_convolution(conv, following, input):
         return 0, None
     if not _pairs(conv.stride, conv.padding, conv.dilation):
         return 0, None
-    if type(input) is not torch.Tensor or input.dim() != 4 or input.dtype is not torch.float32 or not input.is_cpu:
-        return 0, None
-    if not (_plain(conv.weight) and _plain(conv.bias)):
+    if not _takes(conv, input) or input.dim() != 4:
         return 0, None
     norm = _norm(following[0]) if following else None
     rest = following[norm is not None :]
