@@ -122,7 +122,7 @@ template <class T>
 struct Tile {
   int64_t k;
   const T* a;
-  int64_t a_row, a_step;
+  int64_t a_row, a_step = 0;
   const T* b;
   int64_t b_row;
   T* c;
@@ -211,13 +211,14 @@ HWY_NOINLINE void micro_kernel(const Tile<T>& t) {
   const T* HWY_RESTRICT a = t.a;
   const T* HWY_RESTRICT b = t.b;
   T* HWY_RESTRICT c = t.c;
-  const int64_t c_row = t.c_row, b_row = t.b_row, a_step = t.a_step;
+  const int64_t c_row = t.c_row, b_row = t.b_row;
   for (int i = 0; i < t.rows; ++i) {
     for (int v = 0; v < V; ++v) __builtin_prefetch(c + i * c_row + v * N, 1);
   }
   // Rows by five from a few addresses, in which a multiple of a step costs nothing. The last may be the one before it.
-  const T* HWY_RESTRICT fifth[3];
-  for (int i = 0; i < 3; ++i) fifth[i] = a + 5 * i * t.a_row;
+  constexpr int kFifths = (R + 4) / 5;
+  const T* HWY_RESTRICT fifth[kFifths];
+  for (int i = 0; i < kFifths; ++i) fifth[i] = a + 5 * i * t.a_row;
   const T* HWY_RESTRICT last = a + (t.rows - 1) * t.a_row;
   const int64_t a_row = t.a_row;
   const int64_t ahead = 8 * b_row;  // b comes from L2, which Intel's prefetchers alone do not hide
@@ -234,9 +235,12 @@ HWY_NOINLINE void micro_kernel(const Tile<T>& t) {
 #pragma GCC unroll 4
       for (int v = 0; v < V; ++v) sum[i][v] = Sum::run(av, bv[v], sum[i][v]);
     }
-    a += a_step;
-    for (int i = 0; i < 3; ++i) ++fifth[i];
-    ++last;
+    if constexpr (kPacked) {
+      a += t.a_step;
+    } else {
+      for (int i = 0; i < kFifths; ++i) ++fifth[i];
+      ++last;
+    }
     b += b_row;
   }
   const bool whole = t.rows == R;
