@@ -59,6 +59,8 @@ class Optimizer {
   /// Moves the parameters of a group; `active` are the numbers of those that have a gradient.
   virtual void step_group(ParamGroup& group, size_t number, const std::vector<size_t>& active) = 0;
   virtual std::vector<std::string> state_names() const = 0;
+  /// The sizes of the state of that name of a parameter of these sizes.
+  virtual Dims state_sizes(std::string_view name, const Dims& param) const = 0;
 
   std::vector<ParamGroup> groups_;
 };
@@ -79,6 +81,7 @@ class RuleOptimizer : public Optimizer {
  protected:
   void step_group(ParamGroup& group, size_t number, const std::vector<size_t>& active) override;
   std::vector<std::string> state_names() const override;
+  Dims state_sizes(std::string_view name, const Dims& param) const override;
 
   std::vector<O> options_;
 };
@@ -93,6 +96,8 @@ using NAdam = RuleOptimizer<NAdamOptions>;
 using RAdam = RuleOptimizer<RAdamOptions>;
 using ASGD = RuleOptimizer<ASGDOptions>;
 using Rprop = RuleOptimizer<RpropOptions>;
+using Adafactor = RuleOptimizer<AdafactorOptions>;
+using Muon = RuleOptimizer<MuonOptions>;
 
 struct AdamWOptions {
   double lr = 1e-3;

@@ -30,14 +30,42 @@ double number_in(PyObject* value) {
   return x;
 }
 
+/// Reads an option's value into its field.
 struct Read {
   PyObject* value;
   void operator()(double& option) const { option = number_in(value); }
   void operator()(bool& option) const { option = need(PyObject_IsTrue(value)); }
-  void operator()(optim::Pair& option) const {
-    const Object pair(need(PySequence_Tuple(value)));
-    check<ValueError>(PyTuple_GET_SIZE(pair.get()) == 2, "expected a pair of numbers");
-    option = {number_in(PyTuple_GET_ITEM(pair.get(), 0)), number_in(PyTuple_GET_ITEM(pair.get(), 1))};
+  void operator()(int64_t& option) const {
+    option = PyLong_AsLongLong(value);
+    if (option == -1 && PyErr_Occurred()) throw PythonError();
+  }
+  void operator()(OptDouble& option) const {
+    if (value != Py_None) option = number_in(value);
+  }
+  void operator()(std::string& option) const {  // None stands for the default
+    if (value == Py_None) return;
+    const char* text = PyUnicode_AsUTF8(value);
+    if (!text) throw PythonError();
+    option = text;
+  }
+  template <class A, class B>
+  void operator()(std::pair<A, B>& option) const {
+    const Object items = tuple_of(2);
+    Read{PyTuple_GET_ITEM(items.get(), 0)}(option.first);
+    Read{PyTuple_GET_ITEM(items.get(), 1)}(option.second);
+  }
+  template <size_t n>
+  void operator()(std::array<double, n>& option) const {
+    const Object items = tuple_of(n);
+    for (size_t i = 0; i < n; ++i) option[i] = number_in(PyTuple_GET_ITEM(items.get(), Py_ssize_t(i)));
+  }
+
+ private:
+  Object tuple_of(size_t n) const {
+    Object items(need(PySequence_Tuple(value)));
+    check<ValueError>(size_t(PyTuple_GET_SIZE(items.get())) == n, "expected a tuple of exactly ", n, " values, got ",
+                      PyTuple_GET_SIZE(items.get()));
+    return items;
   }
 };
 
@@ -104,9 +132,14 @@ bool step_group(PyObject* group, PyObject* states, PyObject* start) {
         state = Object(need(PyObject_CallFunctionObjArgs(start, group, p, nullptr)));
       if (!PyDict_Check(state.get())) return false;
       for (size_t name = 0; name < names.size(); ++name) {
+        std::vector<Tensor>& list = list_of(name);
+        if constexpr (requires { &O::state_sizes; })
+          if (name >= kCounters && !O::state_sizes(name - kCounters, grad.sizes())) {
+            list.emplace_back();
+            continue;
+          }
         PyObject* value = look_up(state.get(), names[name]);
         if (!value || (value != Py_None && !is_tensor(value))) return false;
-        std::vector<Tensor>& list = list_of(name);
         if (value == Py_None) missing.push_back({state, name, list.size()});
         list.push_back(value == Py_None ? Tensor() : unwrap(value));
       }

@@ -21,7 +21,7 @@ std::vector<Tensor> pick(const std::vector<Tensor>& all, const std::vector<size_
 /// Throws ValueError unless all numbers are at least 0 and the betas below 1.
 struct CheckOption {
   void operator()(std::string_view name, double value) const {
-    if (name == "t0") return;
+    if (name == "t0" || name == "beta2_decay") return;
     check<ValueError>(value >= 0, "Invalid ",
                       name == "lr"    ? "learning rate"
                       : name == "eps" ? "epsilon value"
@@ -33,7 +33,8 @@ struct CheckOption {
     check<ValueError>(0 <= pair.first && pair.first < 1, "Invalid beta parameter at index 0: ", pair.first);
     check<ValueError>(0 <= pair.second && pair.second < 1, "Invalid beta parameter at index 1: ", pair.second);
   }
-  void operator()(std::string_view, bool) const {}
+  template <class T>
+  void operator()(std::string_view, const T&) const {}
 };
 
 /// What OneCycleLR cycles; null where there is no such option.
@@ -118,7 +119,8 @@ void Optimizer::load_state_dict(const NamedTensors& state) {
             std::find_if(state.begin(), state.end(), [&](const auto& item) { return item.first == key; });
         if (found == state.end()) continue;
         const Tensor& value = found->second;
-        check(value.dim() == 0 || value.sizes() == group.params[i].sizes(), key, " of shape ", value.sizes(),
+        const Dims sizes = state_sizes(name, group.params[i].sizes());
+        check(value.dim() == 0 || value.sizes() == sizes, key, " of shape ", value.sizes(),
               " does not match its parameter of shape ", group.params[i].sizes());
         group.state_of(name)[i] = clone(value);
       }
@@ -136,6 +138,15 @@ void RuleOptimizer<O>::add_param_group(std::vector<Tensor> params, const O& o) {
   if constexpr (std::is_same_v<O, RpropOptions>)
     check<ValueError>(0 < o.etas.first && o.etas.first < 1 && 1 < o.etas.second, "Invalid eta values: ", o.etas.first,
                       ", ", o.etas.second);
+  if constexpr (std::is_same_v<O, AdafactorOptions>) {
+    check<ValueError>(o.beta2_decay <= 0, "beta2_decay should be <= 0 but is: ", o.beta2_decay);
+    check<ValueError>(o.d >= 1, "Clipping threshold d should be >= 1 but is: ", o.d);
+    check<ValueError>(o.eps.first.value_or(0) >= 0 && o.eps.second >= 0, "eps should be >= 0");
+  }
+  if constexpr (std::is_same_v<O, MuonOptions>)
+    for (const Tensor& p : params)
+      check<ValueError>(p.dim() == 2, "Muon only supports 2D parameters whereas we found a parameter with size: ",
+                        p.sizes());
   O own = o;
   const double* momentum = momentum_of(own);
   add_group(std::move(params), o.lr, momentum ? *momentum : 0);
@@ -169,6 +180,14 @@ std::vector<std::string> RuleOptimizer<O>::state_names() const {
   return names;
 }
 
+template <class O>
+Dims RuleOptimizer<O>::state_sizes(std::string_view name, const Dims& param) const {
+  if constexpr (requires { &O::state_sizes; })
+    for (size_t i = 0; i < O::states.size(); ++i)
+      if (name == O::states[i]) return O::state_sizes(i, param).value_or(param);
+  return param;
+}
+
 template class RuleOptimizer<SGDOptions>;
 template class RuleOptimizer<AdamOptions>;
 template class RuleOptimizer<RMSpropOptions>;
@@ -179,6 +198,8 @@ template class RuleOptimizer<NAdamOptions>;
 template class RuleOptimizer<RAdamOptions>;
 template class RuleOptimizer<ASGDOptions>;
 template class RuleOptimizer<RpropOptions>;
+template class RuleOptimizer<AdafactorOptions>;
+template class RuleOptimizer<MuonOptions>;
 
 // ---- schedules ----
 

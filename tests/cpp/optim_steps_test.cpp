@@ -121,8 +121,9 @@ TEST_P(OptimSteps, LayoutsMakeNoDifference) {
       for (int i = 0; i < 2; ++i) ASSERT_TRUE(optim::step(lists, options));
       std::vector<double> moved;
       for (int64_t i = 0; i < p.numel(); ++i) moved.push_back(element(p, i));
-      if (first.empty())
-        first = moved;
+      if (first.empty()) first = moved;
+      if constexpr (std::is_same_v<O, optim::AdafactorOptions> || std::is_same_v<O, optim::MuonOptions>)  // have sums
+        for (size_t i = 0; i < moved.size(); ++i) ASSERT_NEAR(moved[i], first[i], tolerance(GetParam())) << O::name;
       else
         EXPECT_EQ(moved, first) << O::name;
       EXPECT_NE(moved[1], start(1)) << O::name;

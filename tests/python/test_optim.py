@@ -115,6 +115,63 @@ def test_saved_and_loaded_it_goes_on_as_before(name):
     assert run(two, b, 2) == run(one, a, 2)
 
 
+@pytest.mark.parametrize(("name", "shapes"), [
+    ("Adafactor", [(5,), (), (2, 3, 4), (8, 4), (4, 8), (0, 3), (1, 1)]),
+    ("Muon", [(4, 8), (8, 4), (4, 8), (3, 3), (8, 4), (0, 3), (1, 7)]),
+])  # fmt: skip
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_steps_of_matrices_together_and_alone(name, shapes, dtype):
+    def moved(groups):
+        torch.manual_seed(0)
+        params = [torch.randn(s, dtype=dtype).requires_grad_() for s in shapes]
+        optimizers = [getattr(torch.optim, name)([params[i] for i in g], lr=0.1, weight_decay=0.1) for g in groups]
+        for _ in range(3):
+            for p in params:
+                p.grad = torch.randn(p.shape, dtype=dtype)
+            for optimizer in optimizers:
+                optimizer.step()
+        return params
+
+    numbers = list(range(len(shapes)))
+    for together, alone in zip(moved([numbers]), moved([[i] for i in numbers])):
+        assert torch.equal(together, alone)
+        assert together.isfinite().all()
+
+
+def test_muon_pulls_singular_values_together():
+    torch.manual_seed(0)
+    for shape in ((6, 40), (40, 6), (16, 32)):
+        p = torch.zeros(shape, requires_grad=True)
+        p.grad = torch.randn(shape)
+        torch.optim.Muon([p], lr=1.0, weight_decay=0, adjust_lr_fn="match_rms_adamw").step()
+        u, s, vh = torch.linalg.svd(p.grad, full_matrices=False)
+        values = torch.einsum("ji,jk,ik->i", u, -p.detach() / (0.2 * max(shape) ** 0.5), vh)
+        assert 0.3 < values.min() < values.max() < 1.3
+        assert s.max() / s.min() > values.max() / values.min()
+
+
+def test_a_step_that_raises_moves_nothing():
+    for options in ({"ns_steps": 100}, {"ns_coefficients": (1, 2)}):
+        p = start()
+        p.grad = torch.ones(2, 2)
+        with pytest.raises(ValueError, match="less than 100|exactly 3"):
+            torch.optim.Muon([p], **options).step()
+        assert torch.equal(p, start())
+
+
+@pytest.mark.parametrize("name", ["Adafactor", "Muon"])
+def test_a_parameter_that_is_there_twice_moves_twice(name):
+    p, q = start(), start()
+    with pytest.warns(UserWarning, match="duplicate"):
+        twice = getattr(torch.optim, name)([p, p], lr=0.1)
+    once = getattr(torch.optim, name)([q], lr=0.1)
+    p.grad = q.grad = torch.tensor([[0.5, -1.0], [2.0, 0.25]])
+    twice.step()
+    once.step()
+    once.step()
+    assert torch.equal(p, q)
+
+
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_differentiable_steps(name):
     def moved(lr, differentiable):

@@ -6,10 +6,13 @@
 //
 // An options struct has, beside the options that Python's optimizer of that name has:
 //   counters, states   the names of its state: tensors of one element, such as the number of steps, then tensors that
-//                      look like the parameter; has_state says which of the latter these options need;
+//                      look like the parameter (unless state_sizes says otherwise); has_state says which of the
+//                      latter these options need;
 //   each(o, f)         calls f(name, option) for every option.
 #pragma once
 #include <array>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -178,6 +181,50 @@ struct RpropOptions {
   }
 };
 
+struct AdafactorOptions {
+  double lr = 1e-2, beta2_decay = -0.8;
+  std::pair<OptDouble, double> eps = {{}, 1e-3};  // none: the parameter's dtype's own
+  double d = 1, weight_decay = 0;
+  bool maximize = false;
+
+  static constexpr const char* name = "Adafactor";
+  static constexpr Names<1> counters{"step"};
+  static constexpr Names<3> states{"variance", "row_var", "col_var"};
+  bool has_state(size_t) const { return true; }
+  /// The sizes of a state of a parameter; none where it has no such state.
+  static std::optional<Dims> state_sizes(size_t i, Dims sizes) {
+    const size_t n = sizes.size();
+    if ((i == 0) != (n < 2)) return {};
+    if (i > 0) sizes[i == 1 ? n - 1 : n - 2] = 1;
+    return sizes;
+  }
+  template <class O, class F>
+  static void each(O& o, F&& f) {
+    f("lr", o.lr), f("beta2_decay", o.beta2_decay), f("eps", o.eps), f("d", o.d), f("weight_decay", o.weight_decay);
+    f("maximize", o.maximize);
+  }
+};
+
+struct MuonOptions {
+  double lr = 1e-3, weight_decay = 0.1, momentum = 0.95;
+  bool nesterov = true;
+  std::array<double, 3> ns_coefficients = {3.4445, -4.775, 2.0315};
+  double eps = 1e-7;
+  int64_t ns_steps = 5;
+  std::string adjust_lr_fn = "original";
+
+  static constexpr const char* name = "Muon";
+  static constexpr Names<0> counters{};
+  static constexpr Names<1> states{"momentum_buffer"};
+  bool has_state(size_t) const { return true; }
+  template <class O, class F>
+  static void each(O& o, F&& f) {
+    f("lr", o.lr), f("weight_decay", o.weight_decay), f("momentum", o.momentum), f("nesterov", o.nesterov);
+    f("ns_coefficients", o.ns_coefficients), f("eps", o.eps), f("ns_steps", o.ns_steps);
+    f("adjust_lr_fn", o.adjust_lr_fn);
+  }
+};
+
 /// Calls f.operator()<O>() for each of them.
 template <class F>
 void for_each_options(F&& f) {
@@ -185,6 +232,7 @@ void for_each_options(F&& f) {
   f.template operator()<AdagradOptions>(), f.template operator()<AdadeltaOptions>();
   f.template operator()<AdamaxOptions>(), f.template operator()<NAdamOptions>(), f.template operator()<RAdamOptions>();
   f.template operator()<ASGDOptions>(), f.template operator()<RpropOptions>();
+  f.template operator()<AdafactorOptions>(), f.template operator()<MuonOptions>();
 }
 
 /// What a step works on. Each list is as long as `params`; there is one for each counter and for each state that the
@@ -200,6 +248,11 @@ struct StepLists {
 /// length or a tensor of another shape.
 template <class O>
 bool step(StepLists& lists, const O& options);
+/// Those of whole matrices take real tensors of any devices, and never return false.
+template <>
+bool step(StepLists& lists, const AdafactorOptions& options);
+template <>
+bool step(StepLists& lists, const MuonOptions& options);
 
 /// Multiplies every gradient by `inv_scale`, and sets `found_inf` to 1 if one held inf or nan; both are float32 tensors
 /// of one element.

@@ -1,7 +1,5 @@
 """Adafactor: Adam's second moment kept as a row and a column."""
 
-import rushlight as torch
-
 from .optimizer import RuleOptimizer, check_lr, counter, zeros
 
 __all__ = ["Adafactor"]
@@ -25,7 +23,8 @@ class Adafactor(RuleOptimizer):
     Source: Shazeer and Stern 2018, arXiv:1804.04235.
     """
 
-    _decays = False  # the step's size is that of the parameter before it decays
+    _rule = "Adafactor"
+    _at_once = False
 
     def __init__(
         self,
@@ -74,22 +73,3 @@ class Adafactor(RuleOptimizer):
             "row_var": grad.new_zeros([*batch, rows, 1]),
             "col_var": grad.new_zeros([*batch, 1, cols]),
         }
-
-    def _update(self, group, param, grad, state, lr, step):
-        eps1, eps2 = group["eps"]
-        if eps1 is None:
-            eps1 = torch.finfo(param.dtype).eps
-        weight = step ** group["beta2_decay"]
-        scale = max(eps2, param.norm().item() / param.numel() ** 0.5) * min(lr, 1 / step**0.5)
-        if group["weight_decay"] != 0:
-            param.mul_(1 - lr * group["weight_decay"])
-        square = grad * grad
-        if "row_var" in state:
-            row = state["row_var"].lerp_(square.mean(-1, keepdim=True), weight)
-            col = state["col_var"].lerp_(square.mean(-2, keepdim=True), weight)
-            variance = (row @ col) / row.mean(-2, keepdim=True).clamp(min=eps1)
-        else:
-            variance = state["variance"].lerp_(square, weight)
-        update = grad * variance.clamp(min=eps1 * eps1).rsqrt()
-        clip = max(1.0, update.norm().item() / (update.numel() ** 0.5 * group["d"]))
-        param.add_(update, alpha=-scale / clip)

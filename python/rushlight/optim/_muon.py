@@ -1,36 +1,10 @@
 """Muon: momentum whose update is made orthogonal."""
 
-import math
-
-import rushlight as torch
-
-from .optimizer import RuleOptimizer, check_lr, ema, zeros
+from .optimizer import RuleOptimizer, check_lr, zeros
 
 __all__ = ["Muon"]
 
-_ADJUST = {
-    "original": lambda rows, cols: math.sqrt(max(1, rows / cols)),
-    "match_rms_adamw": lambda rows, cols: 0.2 * math.sqrt(max(rows, cols)),
-    "spectral_unclamped": lambda rows, cols: math.sqrt(rows / cols),
-}
-
-
-def _orthogonalize(update, coefficients, steps, eps):
-    """Pulls all singular values of a matrix towards 1 by the quintic Newton-Schulz iteration, in bfloat16."""
-    if steps >= 100:
-        raise ValueError("Number of steps must be less than 100 for computational efficiency")
-    if len(coefficients) != 3:
-        raise ValueError("Coefficients must be a tuple of exactly 3 values")
-    a, b, c = coefficients
-    tall = update.size(0) > update.size(1)
-    x = update.bfloat16()
-    if tall:
-        x = x.T
-    x = x / x.norm().clamp(min=eps)
-    for _ in range(steps):
-        gram = x @ x.T
-        x = torch.addmm(x, torch.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
-    return x.T if tall else x
+_ADJUSTMENTS = ("original", "match_rms_adamw", "spectral_unclamped")
 
 
 class Muon(RuleOptimizer):
@@ -50,7 +24,8 @@ class Muon(RuleOptimizer):
     Source: Jordan 2024, Muon: an optimizer for hidden layers; adjusted rates: Liu et al. 2025, arXiv:2502.16982.
     """
 
-    _decoupled = True
+    _rule = "Muon"
+    _at_once = False
 
     def __init__(
         self,
@@ -69,7 +44,7 @@ class Muon(RuleOptimizer):
             raise ValueError(f"momentum should be >= 0 but is: {momentum}")
         if not 0.0 <= weight_decay:
             raise ValueError(f"weight decay should be >= 0 but is: {weight_decay}")
-        if adjust_lr_fn is not None and adjust_lr_fn not in _ADJUST:
+        if adjust_lr_fn is not None and adjust_lr_fn not in _ADJUSTMENTS:
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
         super().__init__(
             params,
@@ -95,11 +70,3 @@ class Muon(RuleOptimizer):
         if param.is_complex():
             raise RuntimeError("Muon does not support complex parameters")
         return {"momentum_buffer": zeros(grad)}
-
-    def _update(self, group, param, grad, state, lr, step):
-        momentum = group["momentum"]
-        average = ema(state["momentum_buffer"], grad, momentum)
-        update = grad.lerp(average, momentum) if group["nesterov"] else average
-        update = _orthogonalize(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
-        adjust = _ADJUST[group["adjust_lr_fn"] or "original"]
-        param.add_(update.to(param.dtype), alpha=-lr * adjust(*param.shape))

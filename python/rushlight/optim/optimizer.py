@@ -114,6 +114,7 @@ class Optimizer:
     empty, names a parameter twice, or has a tensor that is not a leaf.
     """
 
+    _at_once = True  # a native step moves parameters at the same time, so none may be there twice
     _HOOKS = (
         "step_pre",
         "step_post",
@@ -333,7 +334,8 @@ class Optimizer:
             import warnings
 
             warnings.warn("optimizer contains a parameter group with duplicate parameters", stacklevel=3)
-            self._rule = None  # a native step moves parameters at the same time
+            if self._at_once:
+                self._rule = None
         for group in self.param_groups:
             if ("param_names" in param_group) != ("param_names" in group):
                 kind = "with names" if names else "without names"
@@ -348,11 +350,12 @@ class Optimizer:
 
 # Note [A rule]
 # A RuleOptimizer has three parts to fill in:
-#   _rule   the name of its native step, which moves all parameters of a group in one call (src/optim/steps.cpp, where
-#           the options and the state are read by their names); None if it has none;
+#   _rule   the name of its native step, which moves all parameters of a group in one call (src/optim/, where the
+#           options and the state are read by their names); None if it has none;
 #   _begin(group, param, grad)   the state a parameter starts with, a dict (empty: it has none);
 #   _update(group, param, grad, state, lr, step)   the same step for one parameter, in tensor operations: what
-#           differentiable=True differentiates through, and what tensors take that the native step refuses.
+#           differentiable=True differentiates through, and what tensors take that the native step refuses. One that
+#           goes through parameter by parameter (_at_once is False) and refuses nothing needs none.
 # For _update the skeleton has done the rest by then: chosen the parameters that have a gradient, turned the gradient
 # for maximize, applied weight decay, counted the step, and viewed complex tensors as pairs of reals.
 
