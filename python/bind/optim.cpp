@@ -44,6 +44,7 @@ struct Read {
   }
   void operator()(std::string& option) const {  // None stands for the default
     if (value == Py_None) return;
+    check<TypeError>(PyUnicode_Check(value), "expected a name or None, not ", Py_TYPE(value)->tp_name);
     const char* text = PyUnicode_AsUTF8(value);
     if (!text) throw PythonError();
     option = text;
@@ -104,7 +105,7 @@ bool step_group(PyObject* group, PyObject* states, PyObject* start) {
   });
   static PyObject* const params_key = need(PyUnicode_InternFromString("params"));
   PyObject* params = look_up(group, params_key);
-  if (!complete || !params || !PyList_Check(params)) return false;
+  if (!complete || !params || !(PyList_Check(params) || PyTuple_Check(params))) return false;
 
   constexpr size_t kCounters = O::counters.size();
   std::vector<PyObject*> names(keys.state.begin(), keys.state.begin() + kCounters);
@@ -121,8 +122,8 @@ bool step_group(PyObject* group, PyObject* states, PyObject* start) {
     size_t name, row;
   };
   std::vector<Missing> missing;
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(params); ++i) {
-    PyObject* p = PyList_GET_ITEM(params, i);
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(params); ++i) {
+    PyObject* p = PySequence_Fast_GET_ITEM(params, i);
     if (!is_tensor(p)) return false;
     Tensor grad = unwrap(p).grad();
     if (!grad.defined()) continue;

@@ -97,7 +97,15 @@ Tensor rows(const Tensor& x) {
 
 Dims without_last(const Tensor& x) { return Dims(x.sizes().begin(), x.sizes().end() - 1); }
 
+/// Checks that the factors have no imaginary part where the result has none.
+void check_real(const DType result, const Scalar& beta, const Scalar& alpha) {
+  for (const Scalar* s : {&beta, &alpha})
+    check(!s->is_complex() || is_complex(result) || s->to_complex().imag() == 0, "value cannot be converted to type ",
+          element_name(result), " without overflow");
+}
+
 void check_factors(const DType result, const Scalar& beta, const Scalar& alpha) {
+  check_real(result, beta, alpha);
   if (is_integral(result)) {
     check(beta.is_int(), "For integral input tensors, argument beta must not be a floating point number.");
     check(alpha.is_int(), "For integral input tensors, argument alpha must not be a floating point number.");
@@ -387,7 +395,7 @@ OP_DEFINE(addmm){{
 Shape: mat1 (m, k), mat2 (k, n), self broadcasts to (m, n), which is the result's.
 Errors: RuntimeError where shapes or dtypes do not fit.)",
     .infer =
-        [](const Tensor& self, const Tensor& a, const Tensor& b, Scalar, Scalar) {
+        [](const Tensor& self, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
           check(a.dim() == 2, "mat1 must be a matrix, got ", a.dim(), "-D tensor");
           check(b.dim() == 2, "mat2 must be a matrix, got ", b.dim(), "-D tensor");
           check_multiply(a, b);
@@ -396,6 +404,7 @@ Errors: RuntimeError where shapes or dtypes do not fit.)",
           check(a.dtype() == b.dtype(), "mat1 and mat2 must have the same dtype, but got ", scalar_name(a.dtype()),
                 " and ", scalar_name(b.dtype()));
           check_numbers("addmm_impl_cpu_", a);
+          check_real(a.dtype(), beta, alpha);
           Meta meta{{a.sizes()[0], b.sizes()[1]}, a.dtype()};
           check_expands(self, meta.sizes);
           return meta;
@@ -422,7 +431,7 @@ OP_DEFINE(addmv){{
 Shape: mat (n, m), vec (m), self broadcasts to (n), which is the result's.
 Errors: RuntimeError where shapes or dtypes do not fit.)",
     .infer =
-        [](const Tensor& self, const Tensor& a, const Tensor& v, Scalar, Scalar) {
+        [](const Tensor& self, const Tensor& a, const Tensor& v, Scalar beta, Scalar alpha) {
           check(a.dim() == 2 && v.dim() == 1 && self.dim() <= 1, "vector + matrix @ vector expected, got ", self.dim(),
                 ", ", a.dim(), ", ", v.dim());
           check(a.sizes()[1] == v.sizes()[0] && (self.numel() == 1 || self.numel() == a.sizes()[0]),
@@ -430,6 +439,7 @@ Errors: RuntimeError where shapes or dtypes do not fit.)",
           check(a.dtype() == v.dtype() && self.dtype() == a.dtype(), "input tensors must have the same dtype, but got ",
                 scalar_name(self.dtype()), ", ", scalar_name(a.dtype()), ", and ", scalar_name(v.dtype()));
           check_numbers("addmv_impl_cpu", a);
+          check_real(a.dtype(), beta, alpha);
           return Meta{{a.sizes()[0]}, a.dtype()};
         },
     .kernel = {[](Tensor& out, const Tensor& self, const Tensor& a, const Tensor& v, Scalar beta, Scalar alpha) {
@@ -495,13 +505,14 @@ OP_DEFINE(baddbmm){{
 Shape: batch1 (b, m, k), batch2 (b, k, n), self broadcasts to (b, m, n), which is the result's.
 Errors: RuntimeError where shapes or dtypes do not fit.)",
     .infer =
-        [](const Tensor& self, const Tensor& a, const Tensor& b, Scalar, Scalar) {
+        [](const Tensor& self, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
           check_batches(a, b);
           Meta meta{{a.sizes()[0], a.sizes()[1], b.sizes()[2]}, a.dtype()};
           check(self.dtype() == a.dtype(), "Input dtypes must be the same, got: input ", name_of(self.dtype()),
                 ", batch1: ", name_of(a.dtype()), ", batch2: ", name_of(b.dtype()));
           check_expands(self, meta.sizes);
           check_numbers("baddbmm", a);
+          check_real(a.dtype(), beta, alpha);
           return meta;
         },
     .kernel = {[](Tensor& out, const Tensor& self, const Tensor& a, const Tensor& b, Scalar beta, Scalar alpha) {
@@ -925,16 +936,15 @@ Errors: RuntimeError where the equation is malformed or sizes do not fit.)",
             }
           }
           Tensor result = operands[0];
-          Dims now;
-          for (int64_t d = kept; d < total; ++d)
-            if (last_use[size_t(d)] == 0) now.push_back(d);
-          if (!now.empty()) result = sum(result, now, true);
-          for (size_t o = 1; o < n; ++o) {
-            now.clear();
+          const auto to_sum = [&](size_t o) {  // a single element is not summed, which would make small integers int64
+            Dims now;
             for (int64_t d = kept; d < total; ++d)
-              if (last_use[size_t(d)] == o) now.push_back(d);
-            result = sum_of_products(result, operands[o], now);
-          }
+              if (last_use[size_t(d)] == o && (result.size(d) != 1 || operands[o].size(d) != 1)) now.push_back(d);
+            return now;
+          };
+          const Dims alone = to_sum(0);
+          if (!alone.empty()) result = sum(result, alone, true);
+          for (size_t o = 1; o < n; ++o) result = sum_of_products(result, operands[o], to_sum(o));
           Dims sizes(result.sizes().begin(), result.sizes().begin() + kept);
           return reshape(result, sizes);
         },

@@ -17,11 +17,17 @@ void check_length(Tensors params, Tensors others, const char* name) {
   check(others.size() == params.size(), "got ", params.size(), " params and ", others.size(), " ", name);
 }
 
-/// Makes the state `t` if it is undefined, else checks that it has these sizes.
+void check_grad(const Tensor& p, const Tensor& g) {
+  check(is_floating(p.dtype()), "expected a parameter of a floating dtype, got ", name_of(p.dtype()));
+  check(p.sizes() == g.sizes(), "grad of shape ", g.sizes(), " does not match its parameter of shape ", p.sizes());
+}
+
+/// Makes the state `t` if it is undefined, else checks that it has these sizes and the gradient's dtype.
 void need_state(Tensor& t, const Tensor& grad, const Dims& sizes, const char* name) {
   if (!t.defined()) t = zeros(sizes, grad.dtype(), {}, grad.device());
-  check(t.sizes() == sizes, name, " of shape ", t.sizes(), " does not fit a gradient of shape ", grad.sizes(),
-        ", which needs ", sizes);
+  check(t.sizes() == sizes && t.dtype() == grad.dtype(), name, " of shape ", t.sizes(), " and dtype ",
+        name_of(t.dtype()), " does not fit a gradient of shape ", grad.sizes(), ", which needs shape ", sizes,
+        " and dtype ", name_of(grad.dtype()));
 }
 
 // ---- Adafactor
@@ -103,12 +109,17 @@ bool step(StepLists& lists, const AdafactorOptions& o) {
   check(lists.counters.size() == 1 && lists.states.size() == 3, "Adafactor has 1 counter and 3 states");
   check_length(lists.params, lists.counters[0], "step");
   for (size_t s = 0; s < 3; ++s) check_length(lists.params, lists.states[s], o.states[s]);
-  for (size_t i = 0; i < lists.params.size(); ++i) {
+  for (size_t i = 0; i < lists.params.size(); ++i) {  // what can be wrong is found before anything moves
     const Tensor& g = lists.grads[i];
+    check_grad(lists.params[i], g);
     for (size_t s = 0; s < 3; ++s)
       if (const auto sizes = o.state_sizes(s, g.sizes())) need_state(lists.states[s][i], g, *sizes, o.states[s]);
     Tensor& counter = lists.counters[0][i];
     if (!counter.defined()) counter = zeros({});
+    check(counter.numel() == 1, "step must have one element, got shape ", counter.sizes());
+  }
+  for (size_t i = 0; i < lists.params.size(); ++i) {
+    const Tensor &g = lists.grads[i], &counter = lists.counters[0][i];
     counter.add_(1);
     if (g.numel() == 0) continue;
     step_one(lists.params[i], g, {lists.states[0][i], lists.states[1][i], lists.states[2][i]}, counter.item<double>(),
@@ -125,12 +136,15 @@ bool step(StepLists& lists, const MuonOptions& o) {
   check_length(lists.params, lists.grads, "grads");
   check(lists.counters.empty() && lists.states.size() == 1, "Muon has 1 state");
   check_length(lists.params, lists.states[0], o.states[0]);
+  for (size_t i = 0; i < lists.params.size(); ++i) {  // what can be wrong is found before anything moves
+    const Tensor& g = lists.grads[i];
+    check_grad(lists.params[i], g);
+    check<ValueError>(g.dim() == 2, "Param gradient must be a 2D matrix");
+    need_state(lists.states[0][i], g, g.sizes(), o.states[0]);
+  }
   std::vector<Stack> stacks;
   for (size_t i = 0; i < lists.params.size(); ++i) {
-    const Tensor& g = lists.grads[i];
-    check<ValueError>(g.dim() == 2, "Param gradient must be a 2D matrix");
-    Tensor& average = lists.states[0][i];
-    need_state(average, g, g.sizes(), o.states[0]);
+    const Tensor &g = lists.grads[i], &average = lists.states[0][i];
     average.lerp_(g, 1 - o.momentum);
     if (g.numel() == 0) continue;
     const Tensor update = cast(o.nesterov ? lerp(g, average, o.momentum) : average, kBFloat16);

@@ -145,8 +145,8 @@ void RuleOptimizer<O>::add_param_group(std::vector<Tensor> params, const O& o) {
   }
   if constexpr (std::is_same_v<O, MuonOptions>)
     for (const Tensor& p : params)
-      check<ValueError>(p.dim() == 2, "Muon only supports 2D parameters whereas we found a parameter with size: ",
-                        p.sizes());
+      check<ValueError>(p.dim() == 2,
+                        "Muon only supports 2D parameters whereas we found a parameter with size: ", p.sizes());
   O own = o;
   const double* momentum = momentum_of(own);
   add_group(std::move(params), o.lr, momentum ? *momentum : 0);

@@ -159,6 +159,44 @@ def test_a_step_that_raises_moves_nothing():
         assert torch.equal(p, start())
 
 
+@pytest.mark.parametrize(
+    ("name", "spoil", "error"),
+    [
+        ("Adafactor", lambda group, state: state.update(row_var=torch.ones(7)), "row_var of shape"),
+        ("Adafactor", lambda group, state: state.update(step=torch.ones(7)), "step must have one element"),
+        ("Adafactor", lambda group, state: state.update(step=1.0), "Adafactor: params must be a list of Tensors"),
+        ("Adafactor", lambda group, state: state.pop("col_var"), "Adafactor: params must be a list of Tensors"),
+        ("Adafactor", lambda group, state: group.pop("d"), "d"),
+        ("Muon", lambda group, state: state.update(momentum_buffer=torch.ones(7)), "momentum_buffer of shape"),
+        ("Muon", lambda group, state: state.update(momentum_buffer=torch.ones(2, 2).double()), "and dtype"),
+        ("Muon", lambda group, state: group["params"].append(None), "Muon: params must be a list of Tensors"),
+        ("Muon", lambda group, state: group.update(adjust_lr_fn=1.5), "expected a name or None, not float"),
+    ],
+)
+def test_what_does_not_fit_raises_before_anything_moves(name, spoil, error):
+    params = [start(), start()]
+    optimizer = getattr(torch.optim, name)(params, lr=0.1)
+    for p in params:
+        p.grad = torch.ones(2, 2)
+    optimizer.step()
+    before = [p.clone() for p in params] + [v.clone() for v in optimizer.state[params[0]].values()]
+    spoil(optimizer.param_groups[0], optimizer.state[params[1]])
+    with pytest.raises((RuntimeError, KeyError, TypeError), match=error):
+        optimizer.step()
+    for old, new in zip(before, params + list(optimizer.state[params[0]].values())):
+        assert torch.equal(old, new)
+
+
+@pytest.mark.parametrize("name", ["Adam", "Adafactor", "Muon"])
+def test_params_in_a_tuple(name):
+    p = start()
+    optimizer = getattr(torch.optim, name)([p], lr=0.1)
+    optimizer.param_groups[0]["params"] = (p,)
+    p.grad = torch.ones(2, 2)
+    optimizer.step()
+    assert not torch.equal(p, start())
+
+
 @pytest.mark.parametrize("name", ["Adafactor", "Muon"])
 def test_a_parameter_that_is_there_twice_moves_twice(name):
     p, q = start(), start()

@@ -15,3 +15,13 @@ def test_nothing_to_sum_in_strided_operands(m, n, dtype):
     for left in (a, turned_a):
         for right in (b, turned_b):
             assert torch.equal(torch.mm(left, right), torch.zeros(m, n).to(dtype))
+
+
+@pytest.mark.parametrize("factor", ["alpha", "beta"])
+@pytest.mark.parametrize("name", ["addmm", "addmv", "addr", "baddbmm", "addbmm"])
+def test_real_products_refuse_factors_with_an_imaginary_part(name, factor):
+    v, a, b = torch.ones(2), torch.ones(2, 2), torch.ones(1, 2, 2)
+    args = {"addmm": (a, a, a), "addmv": (v, a, v), "addr": (a, v, v), "baddbmm": (b, b, b), "addbmm": (a, b, b)}[name]
+    with pytest.raises(RuntimeError, match="cannot be converted to type float without overflow"):
+        getattr(torch, name)(*args, **{factor: 1j})
+    assert torch.equal(getattr(torch, name)(*args, **{factor: 1 + 0j}), getattr(torch, name)(*args))

@@ -169,6 +169,14 @@ def test_running_statistics():
     np.testing.assert_allclose(var.numpy(), 0.75 + 0.25 * x.numpy().var((0, 2), ddof=1))
 
 
+def test_einsum_keeps_small_integers_where_nothing_is_added():
+    a, b = torch.ones(3, 1, dtype=torch.int8), torch.ones(1, 2, dtype=torch.int8)
+    assert torch.einsum("ij,jk->ik", a, b).dtype == torch.int8
+    assert torch.einsum("ij->i", a).dtype == torch.int8
+    assert torch.einsum("ij->i", b).dtype == torch.int64
+    assert torch.equal(torch.einsum("ij,jk->ik", a.bool(), b.bool()), torch.ones(3, 2, dtype=torch.bool))
+
+
 def test_einsum_adds_integers_as_int64():
     for dtype in (torch.bool, torch.uint8, torch.int32):
         x = torch.ones(200, 3, 2).to(dtype)

@@ -396,6 +396,8 @@ class RuleOptimizer(Optimizer):
         for group in self.param_groups:
             differentiable = group.get("differentiable", False)
             if differentiable or not self._rule or not step_natively(self._rule, group, self.state, self._start):
+                if not self._at_once:
+                    self._refuse(group)
                 with torch.set_grad_enabled(self.defaults.get("differentiable", False)):
                     self._step_group(group, differentiable)
         return loss
@@ -405,6 +407,16 @@ class RuleOptimizer(Optimizer):
 
     def _update(self, group, param, grad, state, lr, step):
         raise NotImplementedError
+
+    def _refuse(self, group):
+        """Says why a native step that takes all tensors has taken none: a group or a state is not as it was made."""
+        for name in self.defaults:
+            if name not in group:
+                raise KeyError(name)
+        raise RuntimeError(
+            f"{type(self).__name__}: params must be a list of Tensors, and the state of each a dict that holds, as "
+            "Tensors, what the optimizer began with"
+        )
 
     def _start(self, group, param):
         grad = param.grad

@@ -31,8 +31,8 @@ struct Product {
   Clamp clamp;
 };
 
-/// Whether the CPU has instructions that multiply pairs of bfloat16 and sum in float, and they gain: Intel's run at half
-/// the rate of multiply-adds in float, AMD's at the same rate.
+/// Whether the CPU has instructions that multiply pairs of bfloat16 and sum in float, and they gain: Intel's run at
+/// half the rate of multiply-adds in float, AMD's at the same rate.
 inline bool multiplies_bfloat16() {
 #if HWY_ARCH_X86
   static const bool has = __builtin_cpu_supports("avx512bf16") && !__builtin_cpu_is("intel");
