@@ -1,4 +1,4 @@
-// Optimizers and schedules of the C++ frontend; the arithmetic is in steps.cpp and the kernels below it.
+// Optimizers and schedules of the C++ frontend; the arithmetic is in steps.cpp, matrix_steps.cpp and the kernels below.
 #include "rushlight/optim.h"
 
 #include <algorithm>
