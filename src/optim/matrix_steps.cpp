@@ -147,7 +147,7 @@ bool step(StepLists& lists, const MuonOptions& o) {
     const Tensor &g = lists.grads[i], &average = lists.states[0][i];
     average.lerp_(g, 1 - o.momentum);
     if (g.numel() == 0) continue;
-    const Tensor update = cast(o.nesterov ? lerp(g, average, o.momentum) : average, kBFloat16);
+    const Tensor update = cast(o.nesterov ? lerp(g, average, o.momentum) : clone(average), kBFloat16);
     const Tensor matrix = is_tall(update) ? t(update) : update;
     auto stack = std::find_if(stacks.begin(), stacks.end(), [&](const Stack& s) { return takes(s, matrix); });
     if (stack == stacks.end()) stack = stacks.insert(stack, Stack());

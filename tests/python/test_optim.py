@@ -197,17 +197,20 @@ def test_params_in_a_tuple(name):
     assert not torch.equal(p, start())
 
 
-@pytest.mark.parametrize("name", ["Adafactor", "Muon"])
-def test_a_parameter_that_is_there_twice_moves_twice(name):
-    p, q = start(), start()
+@pytest.mark.parametrize(("name", "options"), [("Adafactor", {}), ("Muon", {}), ("Muon", {"nesterov": False})])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_parameter_that_is_there_twice_moves_twice(name, options, dtype):
+    p, q = start(dtype), start(dtype)
     with pytest.warns(UserWarning, match="duplicate"):
-        twice = getattr(torch.optim, name)([p, p], lr=0.1)
-    once = getattr(torch.optim, name)([q], lr=0.1)
-    p.grad = q.grad = torch.tensor([[0.5, -1.0], [2.0, 0.25]])
-    twice.step()
-    once.step()
-    once.step()
-    assert torch.equal(p, q)
+        twice = getattr(torch.optim, name)([p, p], lr=0.1, **options)
+    once = getattr(torch.optim, name)([q], lr=0.1, **options)
+    for scale in (1.0, -0.3):
+        p.grad = torch.tensor([[0.5, -1.0], [2.0, 0.25]], dtype=dtype) * scale
+        q.grad = p.grad.clone()
+        twice.step()
+        once.step()
+        once.step()
+        assert torch.equal(p, q)
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
